@@ -1,0 +1,314 @@
+"""The commands. Heavy imports wait until a command needs them, so that ``--help`` answers at once."""
+
+from __future__ import annotations
+
+import io
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from typer.core import TyperGroup
+
+from lambdarr.errors import DesignError, LambdarrError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class _Group(TyperGroup):
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; a user's error is one line on standard error and exit code 2, never a traceback."""
+        try:
+            return super().invoke(ctx)
+        except LambdarrError as error:
+            _to_stderr(f"Error: {error}")
+            raise typer.Exit(2) from None
+
+
+app = typer.Typer(
+    cls=_Group,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    help=(
+        "λ-randomization: multi-dimensional randomized response.\n\n"
+        "design → randomize → estimate → audit. Start with: lambdarr demo"
+    ),
+)
+
+
+class Format(StrEnum):
+    """How estimates are printed."""
+
+    TABLE = "table"
+    CSV = "csv"
+    JSON = "json"
+
+
+class InferenceChoice(StrEnum):
+    """What the standard errors speak of."""
+
+    POPULATION = "population"
+    FINITE = "finite"
+
+
+DesignOption = Annotated[Path, typer.Option("-d", "--design", help="The design file.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")]
+
+
+@app.command(epilog="Example: lambdarr design people.csv -o design.json --strength 0.6 --columns sex,education")
+def design(
+    data: Annotated[Path, typer.Argument(help="CSV, TSV, Parquet or Arrow file whose columns become attributes.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the design.")],
+    lam: Annotated[
+        list[str] | None, typer.Option(metavar="X|NAME=X", help="Keep rate λ of all attributes, or of one. Repeatable.")
+    ] = None,
+    strength: Annotated[
+        list[str] | None,
+        typer.Option(metavar="X|NAME=X", help="Strength β in [0, 1), of the joint or of one attribute."),
+    ] = None,
+    bits: Annotated[
+        list[str] | None,
+        typer.Option(metavar="X|NAME=X", help="Bits of deniability, of the joint or of one attribute."),
+    ] = None,
+    epsilon: Annotated[
+        list[str] | None, typer.Option(metavar="X|NAME=X", help="Privacy budget ε, of the joint or of one attribute.")
+    ] = None,
+    columns: Annotated[str | None, typer.Option(help="Columns to randomize, as a,b,c; all others by default.")] = None,
+    keep: Annotated[str | None, typer.Option(help="Columns to release as they are, unrandomized, as a,b,c.")] = None,
+    missing: Annotated[
+        str, typer.Option(help="Text of a missing value in a CSV file; the empty field by default.")
+    ] = "",
+    force: ForceOption = False,
+) -> None:
+    """Make a design: find the categories of a file's columns and the λ's that meet a target.
+
+    One number is a target for all attributes together; NAME=X, repeated, one for each of them.
+    """
+    import lambdarr
+    from lambdarr.sources import replacing
+
+    targets = {"lam": lam, "strength": strength, "bits": bits, "epsilon": epsilon}
+    given = {f"--{kind}": _target(kind, texts) for kind, texts in targets.items() if texts}
+    made = lambdarr.design(
+        data,
+        columns=None if columns is None else _names(columns),
+        keep=_names(keep),
+        missing=missing,
+        **{kind.removeprefix("--"): target for kind, target in given.items()},
+    )
+    with replacing(output, force=force) as beside:
+        made.save(beside)
+    _show(made)
+    _say(f"Design written to {output}.")
+
+
+@app.command(epilog="Example: lambdarr show design.json --json")
+def show(design: Annotated[Path, typer.Argument(help="The design file.")], as_json: JsonOption = False) -> None:
+    """Show a design: its λ's, bits, strength, ε and what it does to relations between attributes."""
+    import lambdarr
+    from lambdarr.reporting.tables import design_values
+
+    loaded = lambdarr.Design.load(design)
+    if as_json:
+        _print_json(design_values(loaded))
+    else:
+        _show(loaded)
+
+
+@app.command(epilog="Example: lambdarr randomize people.csv -d design.json -o reports.csv --drop name")
+def randomize(
+    data: Annotated[Path, typer.Argument(help="The file of truths: CSV, TSV, Parquet or Arrow.")],
+    design: DesignOption,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where the reports go; its ending says the format.")],
+    keep: Annotated[str | None, typer.Option(help="Columns to release as they are, unrandomized, as a,b,c.")] = None,
+    drop: Annotated[str | None, typer.Option(help="Columns to leave out, as a,b,c.")] = None,
+    force: ForceOption = False,
+) -> None:
+    """Randomize a file: every attribute of the design, record by record, from the system's secure randomness.
+
+    A column that the design does not know is an error, unless it is kept or dropped by name.
+    """
+    import lambdarr
+
+    loaded = lambdarr.Design.load(design)
+    with _Progress("Randomizing") as progress:
+        rows = lambdarr.randomize_file(
+            data, output, loaded, keep=_names(keep), drop=_names(drop), force=force, progress=progress
+        )
+    _say(f"{rows:,} records randomized into {output}.")
+    if released := loaded.keeping(_names(keep)).released:
+        _say(f"Released unrandomized: {', '.join(released)}.")
+
+
+@app.command(epilog="Example: lambdarr estimate reports.csv -d design.json -t sex -t sex,education --format csv")
+def estimate(
+    reports: Annotated[Path, typer.Argument(help="The file of reports: CSV, TSV, Parquet or Arrow.")],
+    design: DesignOption,
+    tables: Annotated[list[str], typer.Option("-t", "--table", help="Attributes of a table, as a,b. Repeatable.")],
+    level: Annotated[float, typer.Option(help="Level of the confidence intervals.")] = 0.95,
+    inference: Annotated[
+        InferenceChoice,
+        typer.Option(help="population: respondents are a sample; finite: the file is the population."),
+    ] = InferenceChoice.POPULATION,
+    weights: Annotated[str | None, typer.Option(help="Column of survey weights.")] = None,
+    simplex: Annotated[
+        bool, typer.Option("--simplex", help="Move estimates to the nearest table without negative cells.")
+    ] = False,
+    format: Annotated[Format, typer.Option(help="How to print.")] = Format.TABLE,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Write to a file instead.")] = None,
+    force: ForceOption = False,
+) -> None:
+    """Estimate the truths' distribution from reports, with standard errors and confidence intervals."""
+    import lambdarr
+    from lambdarr.reporting import tables as shown
+    from lambdarr.sources import check_target, replacing
+
+    if output is not None:
+        check_target(output, force=force)
+    loaded = lambdarr.Design.load(design)
+    found = []
+    for names in tables:
+        table = lambdarr.estimate(reports, loaded, _names(names), inference=inference.value, weights=weights)
+        found.append(table.to_simplex() if simplex else table)
+    warnings = [warning for table in found if (warning := shown.estimate_warning(table)) is not None]
+    if format is Format.TABLE:
+        page = io.StringIO()
+        console = Console() if output is None else Console(file=page, width=120)
+        for table in found:
+            console.print(shown.estimate_table(table, level))
+        text = page.getvalue()
+    elif format is Format.CSV:
+        text = shown.estimates_csv(found, level)
+    else:
+        text = json.dumps(
+            {"tables": [shown.estimate_values(table, level) for table in found]}, ensure_ascii=False, indent=2
+        )
+        text += "\n"
+    if output is not None:
+        with replacing(output, force=force) as beside:
+            beside.write_text(text, encoding="utf-8")
+        _say(f"{len(found)} {'table' if len(found) == 1 else 'tables'} written to {output}.")
+    elif format is not Format.TABLE:
+        typer.echo(text, nl=False)
+    for warning in warnings:
+        _to_stderr(f"Warning: {warning}")
+
+
+@app.command(epilog="Example: lambdarr audit design.json --json")
+def audit(design: Annotated[Path, typer.Argument(help="The design file.")], as_json: JsonOption = False) -> None:
+    """Audit a design: what one report gives away, attribute by attribute and for the whole record."""
+    import lambdarr
+    from lambdarr.reporting.tables import audit_table, audit_values
+
+    found = lambdarr.audit(lambdarr.Design.load(design))
+    if as_json:
+        _print_json(audit_values(found))
+        return
+    _print(audit_table(found))
+    _say(
+        "bits, strength and ε: the deniability left. true: the chance that a report is the truth. capacity: the most "
+        "bits that a report can tell. gain and posterior: by how much a report raises the chance of guessing right of "
+        "someone who knew nothing before, and to what at most."
+    )
+    if found.released:
+        _say(f"Released unrandomized: {', '.join(found.released)}. Nothing above protects it.")
+
+
+@app.command(epilog="Example: lambdarr paper --json")
+def paper(as_json: JsonOption = False) -> None:
+    """Print every number of the paper beside the computed one, and say where they differ and why."""
+    from lambdarr.reporting.paper import items
+    from lambdarr.reporting.tables import paper_notes, paper_table
+
+    found = items()
+    if as_json:
+        _print_json({"items": [item.to_dict() for item in found]})
+        return
+    _print(paper_table(found))
+    _say("Where they differ:")
+    for note in paper_notes(found):
+        _say(note)
+    _say(f"{sum(item.agrees for item in found)} of {len(found)} agree.")
+
+
+@app.command(epilog="Example: lambdarr demo demo")
+def demo(folder: Annotated[Path, typer.Argument(help="Where the demo leaves its files.")] = Path("demo")) -> None:
+    """Run the whole job on a made-up survey: design, randomize, estimate beside the known truth."""
+    from lambdarr.cli.demo import run
+
+    run(folder, Console())
+
+
+# Parsing and printing.
+
+
+def _names(text: str | None) -> list[str]:
+    return [] if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _target(kind: str, texts: list[str]) -> Any:
+    """Return one number, or the mapping that NAME=X texts spell."""
+    numbers: dict[str | None, float] = {}
+    for text in texts:
+        name, equals, number = text.rpartition("=")
+        key = name if equals else None
+        if key in numbers:
+            msg = f"--{kind} is given twice for {'all attributes' if key is None else repr(key)}; give it once"
+            raise DesignError(msg)
+        try:
+            numbers[key] = float(number)
+        except ValueError:
+            msg = f"--{kind} must be a number or NAME=number, got {text!r}"
+            raise DesignError(msg) from None
+    if None not in numbers:
+        return numbers
+    if len(numbers) > 1:
+        msg = f"--{kind} must be one number for all attributes, or NAME=number for each of them, not both"
+        raise DesignError(msg)
+    return numbers[None]
+
+
+def _show(loaded: Any) -> None:
+    from lambdarr.reporting.tables import attenuation_table, design_sentences, design_table
+
+    _print(design_table(loaded))
+    if (table := attenuation_table(loaded)) is not None:
+        _print(table)
+    for sentence in design_sentences(loaded):
+        _say(sentence)
+
+
+def _print(thing: Any) -> None:
+    Console().print(thing)
+
+
+def _say(text: str) -> None:
+    Console().print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def _to_stderr(text: str) -> None:
+    Console(stderr=True).print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def _print_json(value: Any) -> None:
+    typer.echo(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False))
+
+
+class _Progress:
+    """A count of records on standard error while a long run lasts; nothing where no one is looking."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._status = Console(stderr=True).status(f"{what} …")
+
+    def __enter__(self) -> Callable[[int], None]:
+        self._status.__enter__()
+        return lambda rows: self._status.update(f"{self._what} … {rows:,} records")
+
+    def __exit__(self, *error: object) -> None:
+        self._status.__exit__(None, None, None)

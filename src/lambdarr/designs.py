@@ -1,0 +1,256 @@
+"""Design: what is published before any data are seen. Attributes, their channels, and nothing that is secret.
+
+Whoever holds a design can randomize, and can estimate from what was randomized; a report stays deniable although the
+design is known to all.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lambdarr.channel import WORDS, Channel
+from lambdarr.domain import Attribute
+from lambdarr.errors import DesignError, SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+SCHEMA_VERSION = 1
+"""Version of the JSON form, described by spec/design.schema.json."""
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """Attributes and the channel of each: all that randomizing and estimating need.
+
+    Parameters
+    ----------
+    attributes : tuple of Attribute
+        The columns that are randomized, in their order.
+    channels : tuple of Channel
+        One channel per attribute, of the same size.
+    kept : tuple of str
+        Columns that are released as they are, unrandomized.
+
+    Examples
+    --------
+    >>> attributes = Attribute("sex", ["F", "M"]), Attribute("vote", ["A", "B", "C"])
+    >>> design = Design(attributes, (Channel(2, 0.8), Channel(3, 0.5)))
+    >>> design.truthfulness, design.epsilon, design.noise_amplification
+    (0.6, 3.583, 2.5)
+    """
+
+    attributes: tuple[Attribute, ...]
+    channels: tuple[Channel, ...]
+    kept: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "attributes", tuple(self.attributes))
+        object.__setattr__(self, "channels", tuple(self.channels))
+        object.__setattr__(self, "kept", tuple(self.kept))
+        if not self.attributes:
+            msg = "a design must have at least one attribute"
+            raise DesignError(msg)
+        if len(self.attributes) != len(self.channels):
+            msg = f"a design must have one channel per attribute, got {len(self.channels)} for {len(self.attributes)}"
+            raise DesignError(msg)
+        names = [*self.names, *self.kept]
+        if repeated := sorted({name for name in names if names.count(name) > 1}):
+            msg = f"attribute names must differ from each other and from kept columns; {repeated[0]!r} stands twice"
+            raise DesignError(msg)
+        for attribute, channel in zip(self.attributes, self.channels, strict=True):
+            if attribute.size != channel.size:
+                msg = (
+                    f"the channel of attribute {attribute.name!r} has {channel.size} categories, "
+                    f"the attribute {attribute.size}; they must be the same"
+                )
+                raise DesignError(msg)
+
+    # Parts.
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The attributes' names, in order."""
+        return tuple(attribute.name for attribute in self.attributes)
+
+    @property
+    def released(self) -> tuple[str, ...]:
+        """What is released unrandomized: the kept columns, and the attributes with λ = 1."""
+        truths = (a.name for a, c in zip(self.attributes, self.channels, strict=True) if c.lam == 1)
+        return (*truths, *self.kept)
+
+    def select(self, names: Iterable[str]) -> Design:
+        """Return the design of some of the attributes, in the order asked for."""
+        wanted = (names,) if isinstance(names, str) else tuple(names)
+        if not wanted:
+            msg = f"attributes must name at least one of: {', '.join(self.names)}"
+            raise DesignError(msg)
+        for name in wanted:
+            if name not in self.names:
+                msg = f"attribute {name!r} is not in the design; it has: {', '.join(self.names)}"
+                raise DesignError(msg)
+        places = [self.names.index(name) for name in wanted]
+        return Design(tuple(self.attributes[p] for p in places), tuple(self.channels[p] for p in places))
+
+    def keeping(self, names: Iterable[str]) -> Design:
+        """Return the same design, with these columns listed as released unrandomized."""
+        return replace(self, kept=(*self.kept, *(name for name in names if name not in self.kept)))
+
+    # What the product of channels is, without forming it.
+
+    @property
+    def bits(self) -> float:
+        """H = Σ H(Pⱼ), eq. (3) of the paper: the joint's bits of deniability."""
+        return math.fsum(channel.bits for channel in self.channels)
+
+    @property
+    def strength(self) -> float:
+        """β = Σ H(Pⱼ) / Σ log₂ rⱼ: the share of the joint's bits that cannot leak."""
+        return self.bits / math.fsum(channel.max_bits for channel in self.channels)
+
+    @property
+    def epsilon(self) -> float:
+        """ε = Σ εⱼ: the nats that one whole record may leak."""
+        return math.fsum(channel.epsilon for channel in self.channels)
+
+    @property
+    def truthfulness(self) -> float:
+        """Π dⱼ: the chance that a whole reported record is the truth."""
+        return math.prod(channel.truthfulness for channel in self.channels)
+
+    @property
+    def noise_amplification(self) -> float:
+        """1/Π λⱼ: by how much the inverse of the full joint may amplify noise."""
+        return 1 / math.prod(channel.lam for channel in self.channels)
+
+    def attenuation(self) -> NDArray[np.float64]:
+        """Return the matrix of λᵢ λⱼ: the factor by which randomizing shrinks the covariance of i and j.
+
+        Eq. (9) of the paper. Off the diagonal it is exact. The diagonal is the factor between two independent reports
+        of one attribute; an attribute's own variance does not follow this rule.
+        """
+        lams = np.array([channel.lam for channel in self.channels])
+        return np.outer(lams, lams)
+
+    # JSON.
+
+    def to_json(self) -> str:
+        """Return the design as the JSON text of spec/design.schema.json."""
+        attributes = [
+            {
+                "name": attribute.name,
+                "categories": list(attribute.categories),
+                "missing": attribute.missing,
+                "lambda": channel.lam,
+                "threshold": channel.threshold,
+                "rounding": channel.rounding,
+            }
+            for attribute, channel in zip(self.attributes, self.channels, strict=True)
+        ]
+        document = {"schema_version": SCHEMA_VERSION, "attributes": attributes, "kept": list(self.kept)}
+        return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Design:
+        """Return the design that a JSON text describes."""
+        try:
+            document = json.loads(text)
+        except ValueError as error:
+            msg = f"a design must be JSON, and this is not ({error}); was the file cut short or is it another file?"
+            raise DesignError(msg) from None
+        return _from_document(document)
+
+    def save(self, path: str | Path) -> None:
+        """Write the design to a JSON file."""
+        try:
+            Path(path).write_text(self.to_json(), encoding="utf-8")
+        except OSError as error:
+            msg = f"cannot write {path}: {error.strerror or error}"
+            raise SourceError(msg) from error
+
+    @classmethod
+    def load(cls, path: str | Path) -> Design:
+        """Read a design from a JSON file."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except OSError as error:
+            msg = f"cannot read the design {path}: {error.strerror or error}"
+            raise SourceError(msg) from error
+        except UnicodeDecodeError:
+            msg = f"cannot read the design {path}: it is not UTF-8 text; a design is a JSON file"
+            raise DesignError(msg) from None
+        try:
+            return cls.from_json(text)
+        except DesignError as error:
+            msg = f"{path}: {error}"
+            raise DesignError(msg) from None
+
+
+def _from_document(document: Any) -> Design:
+    if not isinstance(document, dict) or "schema_version" not in document:
+        msg = "a design must be a JSON object with a schema_version; make one with `lambdarr design`"
+        raise DesignError(msg)
+    version = document["schema_version"]
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        msg = f"schema_version of a design must be a whole number from 1, got {version!r}"
+        raise DesignError(msg)
+    if version > SCHEMA_VERSION:
+        msg = f"the design has schema_version {version}, this lambdarr reads up to {SCHEMA_VERSION}; upgrade it"
+        raise DesignError(msg)
+    entries = _member(document, "attributes", list, "a design")
+    kept = _member(document, "kept", list, "a design") if "kept" in document else []
+    if not all(isinstance(name, str) for name in kept):
+        msg = "kept of a design must be a list of column names"
+        raise DesignError(msg)
+    pairs = [_entry(entry, place) for place, entry in enumerate(entries, start=1)]
+    return Design(tuple(a for a, _ in pairs), tuple(c for _, c in pairs), tuple(kept))
+
+
+def _entry(entry: Any, place: int) -> tuple[Attribute, Channel]:
+    where = f"attribute {place} of the design"
+    if not isinstance(entry, dict):
+        msg = f"{where} must be a JSON object, got {type(entry).__name__}"
+        raise DesignError(msg)
+    name = _member(entry, "name", str, where)
+    where = f"attribute {name!r} of the design"
+    attribute = Attribute(name, _member(entry, "categories", list, where), entry.get("missing"))
+    lam = _member(entry, "lambda", (int, float), where)
+    threshold = _member(entry, "threshold", int, where)
+    rounding = entry.get("rounding", "nearest")
+    if rounding not in ("nearest", "private"):
+        msg = f"rounding of {where} must be 'nearest' or 'private', got {rounding!r}"
+        raise DesignError(msg)
+    if not 0 < threshold <= WORDS or (WORDS - threshold) % attribute.size:
+        msg = (
+            f"threshold of {where} must be in (0, 2³²] with 2³² − T a multiple of its {attribute.size} categories, "
+            f"got {threshold}; was the file edited by hand? make the design again"
+        )
+        raise DesignError(msg)
+    if lam != threshold / WORDS:
+        msg = (
+            f"lambda and threshold of {where} disagree: {lam} is not {threshold} / 2³²; "
+            "was the file edited by hand? make the design again"
+        )
+        raise DesignError(msg)
+    return attribute, Channel(attribute.size, threshold / WORDS, rounding=rounding)
+
+
+def _member(document: dict[str, Any], key: str, kind: type | tuple[type, ...], where: str) -> Any:
+    value = document.get(key)
+    if not isinstance(value, kind) or isinstance(value, bool):
+        got = "nothing" if key not in document else type(value).__name__
+        wanted = kind[-1] if isinstance(kind, tuple) else kind
+        msg = f"{key} of {where} must be a JSON {_JSON_NAMES[wanted]}, got {got}; make one with `lambdarr design`"
+        raise DesignError(msg)
+    return value
+
+
+_JSON_NAMES = {list: "array", str: "string", int: "integer", float: "number"}

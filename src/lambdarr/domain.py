@@ -1,0 +1,291 @@
+"""Attribute: ordered categories ↔ integer codes, and the category that stands for a missing value.
+
+Categories keep their type: text, integer or boolean. A typed column (Parquet, Arrow, a frame) has to hold that very
+type. A text file holds only text, so there the design decides: a field is compared with the categories as they are
+written, and the text 01 is not the number 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lambdarr.channel import check_size
+from lambdarr.errors import DataError, DesignError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+Category = str | int | bool
+Kind = Literal["text", "integer", "boolean"]
+Codes = np.ndarray[Any, np.dtype[np.unsignedinteger[Any]]]
+
+UNKNOWN, NULL = -1, -2
+"""What a lookup says of a value outside the domain, and of a null that the design does not foresee."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """A column to randomize: its name and its ordered categories.
+
+    Parameters
+    ----------
+    name : str
+        The column's name.
+    categories : iterable of str, of int or of bool
+        The categories in their order; all of one type.
+    missing : str, optional
+        If given, a null is one more category, the last one, randomized like any other. The text is how a missing
+        value is written in a text file: "" for an empty field, or for example "NA".
+
+    Examples
+    --------
+    >>> smokes = Attribute("smokes", ["never", "sometimes", "daily"], missing="NA")
+    >>> smokes.size, smokes.labels
+    (4, ('never', 'sometimes', 'daily', 'NA'))
+    """
+
+    name: str
+    categories: tuple[Category, ...]
+    missing: str | None = None
+
+    def __init__(self, name: str, categories: Iterable[Category], missing: str | None = None) -> None:
+        object.__setattr__(self, "name", name)
+        if isinstance(categories, str):
+            msg = f"categories of attribute {name!r} must be a list, got one text; write ['a', 'b']"
+            raise DesignError(msg)
+        object.__setattr__(self, "categories", tuple(_plain(name, category) for category in categories))
+        object.__setattr__(self, "missing", missing)
+        self._check()
+
+    def _check(self) -> None:
+        if not isinstance(self.name, str) or not self.name.strip():
+            msg = f"name of an attribute must be a text that is not empty, got {self.name!r}"
+            raise DesignError(msg)
+        if self.missing is not None and not isinstance(self.missing, str):
+            msg = f"missing of attribute {self.name!r} must be a text or None, got {self.missing!r}"
+            raise DesignError(msg)
+        if len({type(category) for category in self.categories}) > 1:
+            msg = f"categories of attribute {self.name!r} must all be of one type: text, integers or booleans"
+            raise DesignError(msg)
+        if len(set(self.categories)) < len(self.categories):
+            msg = f"categories of attribute {self.name!r} must differ from each other; name each one once"
+            raise DesignError(msg)
+        if self.missing is not None and self.missing in self._written():
+            msg = f"missing of attribute {self.name!r} is the text of one of its categories; choose another text"
+            raise DesignError(msg)
+        try:
+            check_size(self.size)
+        except DesignError as error:
+            msg = f"attribute {self.name!r}: {error}"
+            raise DesignError(msg) from None
+
+    @property
+    def size(self) -> int:
+        """Number r of categories, the missing one included."""
+        return len(self.categories) + (self.missing is not None)
+
+    @property
+    def kind(self) -> Kind:
+        """The type of the categories."""
+        first = self.categories[0] if self.categories else ""
+        return "boolean" if isinstance(first, bool) else "integer" if isinstance(first, int) else "text"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """All r categories as a person reads them, the missing one last."""
+        missing = () if self.missing is None else (self.missing or "(missing)",)
+        return (*self._written(), *missing)
+
+    @property
+    def values(self) -> tuple[Category | None, ...]:
+        """All r categories in their own type, the missing one last as None."""
+        return self.categories if self.missing is None else (*self.categories, None)
+
+    def code(self, value: object) -> int:
+        """Return the code 0 … r − 1 of one value.
+
+        Examples
+        --------
+        >>> Attribute("smokes", ["never", "daily"], missing="NA").code(None)
+        2
+        """
+        if value is None and self.missing is not None:
+            return self.size - 1
+        try:
+            plain = _plain(self.name, value)
+        except DesignError:
+            plain = None
+        if self.missing is not None and self.kind == "text" and plain == self.missing:
+            return self.size - 1
+        for code, category in enumerate(self.categories):
+            if category == plain and type(category) is type(plain):  # True is not 1
+                return code
+        if value is None:
+            msg = f"the value of attribute {self.name!r} is null; give the attribute a missing category in the design"
+        else:
+            msg = f"the value of attribute {self.name!r} is outside its domain of {self.size} categories; {_REMEDY}"
+        raise DataError(msg)
+
+    def _written(self) -> tuple[str, ...]:
+        if self.kind == "boolean":
+            return tuple(str(category).lower() for category in self.categories)
+        return tuple(str(category) for category in self.categories)
+
+
+_REMEDY = "add it to the design's categories or map it first"
+
+
+def _plain(name: str, category: object) -> Category:
+    """Return a category as the plain Python value that JSON holds."""
+    if isinstance(category, bool | np.bool_):
+        return bool(category)
+    if isinstance(category, int | np.integer) and -(2**63) <= category < 2**63:
+        return int(category)
+    if isinstance(category, str):
+        return str(category)
+    kind = "a decimal number" if isinstance(category, float | np.floating) else f"of type {type(category).__name__}"
+    msg = (
+        f"categories of attribute {name!r} must be text, 64-bit integers or booleans, and one is {kind}; "
+        "write it as text, or group numbers into classes"
+    )
+    raise DesignError(msg)
+
+
+def code_type(size: int) -> type[np.unsignedinteger[Any]]:
+    """Return the smallest unsigned type that holds the codes of ``size`` categories."""
+    return np.uint8 if size <= 2**8 else np.uint16
+
+
+def encode(attribute: Attribute, column: pa.Array, *, as_text: bool, first_row: int) -> Codes:
+    """Return the codes of one batch of a column.
+
+    Parameters
+    ----------
+    attribute : Attribute
+        The column's domain.
+    column : pyarrow.Array
+        The values; a dictionary-encoded column is translated through its dictionary, never expanded.
+    as_text : bool
+        Whether the column comes from a text file, where categories are compared as they are written.
+    first_row : int
+        Number of the batch's first row in its table, for messages.
+    """
+    if pa.types.is_dictionary(column.type):
+        lookup = _lookup(attribute, column.dictionary, as_text=as_text)
+        indices = column.indices
+        if indices.null_count:
+            lookup = np.append(lookup, _null_code(attribute))
+            indices = pc.fill_null(indices.cast(pa.int64()), len(lookup) - 1)
+        found = lookup[indices.to_numpy(zero_copy_only=False)]
+    else:
+        found = _lookup(attribute, column, as_text=as_text)
+    if len(column) and found.min() < 0:
+        raise _misfit(attribute, found, first_row=first_row)
+    codes: Codes = found.astype(code_type(attribute.size))
+    return codes
+
+
+def decode(attribute: Attribute, codes: Codes, kind: pa.DataType, *, as_text: bool) -> pa.Array:
+    """Return codes as a column of Arrow type ``kind``, the type their truths came in."""
+    if as_text:
+        written = [*attribute._written(), *([] if attribute.missing is None else [attribute.missing])]
+        values = pa.array(written, kind)
+    else:
+        plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+        values = pa.array(attribute.values, _arrow_type(attribute)).cast(plain)
+    if pa.types.is_dictionary(kind):
+        missing = attribute.missing is not None
+        mask = codes == attribute.size - 1 if missing else None
+        indices = pa.array(codes, kind.index_type, mask=mask)
+        categories = values[:-1] if missing else values
+        return pa.DictionaryArray.from_arrays(indices, categories, ordered=kind.ordered)
+    return values.take(pa.array(codes))
+
+
+def _arrow_type(attribute: Attribute) -> pa.DataType:
+    return {"text": pa.string(), "integer": pa.int64(), "boolean": pa.bool_()}[attribute.kind]
+
+
+def _null_code(attribute: Attribute) -> int:
+    return NULL if attribute.missing is None else attribute.size - 1
+
+
+def _spellings(attribute: Attribute, *, as_text: bool) -> list[tuple[Category, int]]:
+    """Return every way a category may be given, with its code."""
+    pairs: list[tuple[Category, int]]
+    if not as_text:
+        pairs = [(category, code) for code, category in enumerate(attribute.categories)]
+    else:
+        pairs = [(text, code) for code, text in enumerate(attribute._written())]
+        if attribute.kind == "boolean":  # true and false as R, pandas and JSON write them
+            pairs = [(spell(str(text)), code) for text, code in pairs for spell in (str.lower, str.title, str.upper)]
+    if attribute.missing is not None and (as_text or attribute.kind == "text"):
+        pairs.append((attribute.missing, attribute.size - 1))
+    return pairs
+
+
+def _lookup(attribute: Attribute, values: pa.Array, *, as_text: bool) -> NDArray[np.int32]:
+    """Return the code of each value, UNKNOWN or NULL."""
+    values = comparable(attribute.name, values)
+    wanted = pa.string() if as_text else _arrow_type(attribute)
+    if values.type != wanted and not pa.types.is_null(values.type):
+        column = {pa.string(): "text", pa.int64(): "integers", pa.bool_(): "booleans"}.get(values.type, values.type)
+        msg = (
+            f"attribute {attribute.name!r} has {attribute.kind} categories, but its column holds {column}; "
+            "convert the column or make the design from this table"
+        )
+        raise DataError(msg)
+    spellings = _spellings(attribute, as_text=as_text)
+    if pa.types.is_null(values.type):
+        return np.full(len(values), _null_code(attribute), dtype=np.int32)
+    found = pc.index_in(values, value_set=pa.array([value for value, _ in spellings], values.type))
+    code_of = np.array([code for _, code in spellings] + [UNKNOWN], dtype=np.int32)
+    codes: NDArray[np.int32] = code_of[pc.fill_null(found, len(spellings)).to_numpy()]
+    if values.null_count:
+        codes[pc.is_null(values).to_numpy(zero_copy_only=False)] = _null_code(attribute)
+    return codes
+
+
+def comparable(name: str, values: pa.Array) -> pa.Array:
+    """Return values as text, 64-bit integers or booleans: the types that categories have."""
+    kind = values.type
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return values.cast(pa.string())
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        # whole numbers beside nulls become decimals in pandas: 1.0 is the integer 1, and nan a null
+        if pa.types.is_floating(kind):
+            values = pc.if_else(pc.is_nan(values), pa.scalar(None, kind), values)
+        try:
+            return values.cast(pa.int64())
+        except pa.ArrowInvalid:
+            msg = (
+                f"attribute {name!r} holds numbers that are not 64-bit integers; group them into classes, "
+                "or leave the column out of the design"
+            )
+            raise DataError(msg) from None
+    if pa.types.is_string(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind):
+        return values
+    msg = f"attribute {name!r} holds {kind}; categories are text, integers or booleans: convert it to text first"
+    raise DataError(msg)
+
+
+def _misfit(attribute: Attribute, found: NDArray[np.int32], *, first_row: int) -> DataError:
+    """Say which attribute and row do not fit, but never the value itself."""
+    nulls = bool(found[found < 0][0] == NULL)
+    bad = np.flatnonzero(found == (NULL if nulls else UNKNOWN))
+    count, row = len(bad), first_row + int(bad[0])
+    values = "value" if count == 1 else "values"
+    if nulls:
+        what = f"{count:,} {values} of attribute {attribute.name!r} missing, first at row {row:,}"
+        msg = f"{what}; give the attribute a missing category in the design, or fill the column first"
+    else:
+        what = f"{count:,} {values} of attribute {attribute.name!r} outside its domain of {attribute.size} categories"
+        msg = f"{what}, first at row {row:,}; {_REMEDY}"
+    return DataError(msg)

@@ -1,0 +1,298 @@
+"""Counts → Estimate by the exact inverse, with exact standard errors.
+
+With θ̂ the observed proportions and A = ⊗ Pⱼ⁻¹, the unbiased estimate is π̂ = A θ̂ (eq. (2) of the paper). It costs as
+many passes over the table as it has axes, and so does its variance, because A∘A is a Kronecker product too.
+
+An unbiased estimate may be negative. Nothing here clips in silence: ``Estimate.to_simplex()`` is a step of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+
+import numpy as np
+import pyarrow as pa
+
+from lambdarr import kronecker
+from lambdarr.errors import DataError, MissingExtraError
+from lambdarr.tabulation import Counts, tally
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from lambdarr.designs import Design
+
+Inference = Literal["population", "finite"]
+Method = Literal["inverse", "simplex"]
+
+MAX_COVARIANCE = 10_000
+"""Cells above which the dense covariance matrix is not formed (0.8 GB)."""
+
+
+class Interval(NamedTuple):
+    """Lower and upper ends, one per cell."""
+
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimate:
+    """The distribution of the truths behind a table of reports, with its errors.
+
+    Made by ``lambdarr.estimate``; every array has the shape of the table.
+
+    Parameters
+    ----------
+    design : Design
+        The part of the design that the table is about.
+    counts : Counts
+        The reports it was made from.
+    inference : {"population", "finite"}
+        What the errors speak of: the population the respondents were drawn from, or the very records of this file,
+        where only the randomization is random.
+    method : {"inverse", "simplex"}
+        How ``values`` were found.
+    values : array
+        Estimated proportions.
+    unbiased : array
+        The exact inverse's proportions; the same as ``values`` unless a later step moved those.
+    standard_errors : array
+        Standard errors of the unbiased proportions.
+    """
+
+    design: Design
+    counts: Counts
+    inference: Inference
+    method: Method
+    values: NDArray[np.float64]
+    unbiased: NDArray[np.float64]
+    standard_errors: NDArray[np.float64]
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Names of the table's axes."""
+        return self.design.names
+
+    @property
+    def n(self) -> int:
+        """Number of reports."""
+        return self.counts.n
+
+    @property
+    def expected_error(self) -> float:
+        """The total-variation error to expect of the unbiased table, ½ Σ √(2/π) SE: 0 is exact, 1 is all noise."""
+        return float(0.5 * math.sqrt(2 / math.pi) * self.standard_errors.sum())
+
+    def interval(self, level: float = 0.95) -> Interval:
+        """Return the ends of the confidence interval of every cell, at this level each.
+
+        They are unbiased value ± z · standard error. Once the values were moved onto the simplex the ends are cut to
+        [0, 1], which loses no coverage.
+        """
+        if not 0 < level < 1:
+            msg = f"level must be between 0 and 1, got {level}; 0.95 is usual"
+            raise DataError(msg)
+        margin = NormalDist().inv_cdf((1 + level) / 2) * self.standard_errors
+        lower, upper = self.unbiased - margin, self.unbiased + margin
+        if self.method == "simplex":
+            lower, upper = np.clip(lower, 0, 1), np.clip(upper, 0, 1)
+        return Interval(lower, upper)
+
+    def covariance(self) -> NDArray[np.float64]:
+        """Return the covariance matrix of the unbiased cells, in row-major order of the table.
+
+        Its diagonal is the square of the standard errors, except in cells with next to no reports: those get an error
+        that can be, while the matrix stays the unbiased formula.
+
+        Notes
+        -----
+        Population: (A diag(θ₂) Aᵀ − u π̂ᵀ − π̂ uᵀ + Σw² π̂ π̂ᵀ)/(Σw)² with u = A θ₂.
+        Finite: (A diag(θ₂) Aᵀ − diag(u))/(Σw)².
+        θ₂ sums the squared weights per cell; without weights, eq. (19) and (20) of docs/theory.md.
+        """
+        cells = self.values.size
+        if cells > MAX_COVARIANCE:
+            msg = f"a covariance matrix over {cells:,} cells is larger than {MAX_COVARIANCE:,}; ask for a smaller table"
+            raise DataError(msg)
+        A = kronecker.dense_inverse(self.design.channels)
+        second = _second_moment(self.counts).ravel()
+        spread = (A * second) @ A.T
+        u, pi = A @ second, self.unbiased.ravel()
+        if self.inference == "finite":
+            spread -= np.diag(u)
+        else:
+            spread += -np.outer(u, pi) - np.outer(pi, u) + second.sum() * np.outer(pi, pi)
+        return np.asarray(spread / self.counts.total**2)
+
+    def marginal(self, attributes: Iterable[str]) -> Estimate:
+        """Return the estimate of some of the attributes, with its own errors.
+
+        The exact inverse of the smaller table is the sum of the larger one's, so nothing is estimated twice.
+        """
+        result = estimate(self.counts.marginal(attributes), self.design, inference=self.inference)
+        return result.to_simplex() if self.method == "simplex" else result
+
+    def to_simplex(self) -> Estimate:
+        """Return the estimate with its values moved to the nearest table that is not negative and sums to 1.
+
+        The moved values are closer to the truth as a table, but no longer unbiased; the unbiased ones, their standard
+        errors and their intervals stay beside them.
+        """
+        return replace(self, method="simplex", values=project_to_simplex(self.unbiased))
+
+    def to_frame(self, *, level: float = 0.95, library: str | None = None) -> Any:
+        """Return the estimate as a frame, a row per cell.
+
+        Parameters
+        ----------
+        level : float
+            Level of the intervals.
+        library : {"pandas", "polars", "pyarrow"}, optional
+            Whose frame; by default the library the reports came in.
+        """
+        lower, upper = self.interval(level)
+        codes = np.indices(self.values.shape).reshape(len(self.attributes), -1)
+        columns: dict[str, Any] = {
+            attribute.name: pa.array([attribute.values[code] for code in axis])
+            for attribute, axis in zip(self.design.attributes, codes, strict=True)
+        }
+        numbers = {
+            "estimate": self.values,
+            "standard_error": self.standard_errors,
+            "lower": lower,
+            "upper": upper,
+            "count": self.counts.values,
+        }
+        for name, numbers_of_cells in numbers.items():
+            # a column of the user's may have this name already
+            columns[name if name not in self.attributes else f"{name}_"] = numbers_of_cells.ravel()
+        return _as_frame(pa.table(columns), library or self.counts.library)
+
+
+def estimate(
+    reports: Any,
+    design: Design,
+    attributes: Iterable[str] | None = None,
+    *,
+    method: Literal["inverse"] = "inverse",
+    inference: Inference = "population",
+    weights: str | ArrayLike | None = None,
+) -> Estimate:
+    """Return the estimated joint distribution of some attributes, with standard errors.
+
+    Parameters
+    ----------
+    reports : table, path or Counts
+        Randomized records, or their counts.
+    design : Design
+        The design they were made with.
+    attributes : iterable of str, optional
+        The attributes of the table; needed unless ``reports`` are counts, whose attributes are then taken.
+    method : {"inverse"}
+        The exact inverse: unbiased, and possibly negative.
+    inference : {"population", "finite"}
+        Whether the respondents are a sample of the population that the estimate is about, or the file is itself that
+        population and only the randomization is random.
+    weights : str or array, optional
+        Survey weights: the name of a column, or one number per report.
+
+    Examples
+    --------
+    >>> import lambdarr as lr
+    >>> design = lr.design([lr.Attribute("smokes", ["no", "yes"])], lam=0.5)
+    >>> found = lr.estimate(lr.Counts.from_array(["smokes"], [600, 400]), design)
+    >>> found.values, found.standard_errors
+    (array([0.7, 0.3]), array([0.031, 0.031]))
+    """
+    if method != "inverse":
+        msg = f"method must be 'inverse', got {method!r}"
+        raise DataError(msg)
+    if inference not in get_args(Inference):
+        msg = f"inference must be 'population' or 'finite', got {inference!r}"
+        raise DataError(msg)
+    if isinstance(reports, Counts):
+        if weights is not None:
+            msg = "weights belong to the tally; counts have theirs already"
+            raise DataError(msg)
+        counts = reports if attributes is None else reports.marginal(attributes)
+    elif attributes is None:
+        msg = f"attributes must name the table to estimate, of: {', '.join(design.names)}"
+        raise DataError(msg)
+    else:
+        counts = tally(reports, design, attributes, weights=weights)
+    part = design.select(counts.attributes)
+    sizes = tuple(attribute.size for attribute in part.attributes)
+    if counts.values.shape != sizes:
+        msg = f"counts of {' × '.join(part.names)} must have the shape {sizes} of the design, got {counts.values.shape}"
+        raise DataError(msg)
+    if not counts.total > 0:
+        msg = "counts must not all be zero; there is nothing to estimate from"
+        raise DataError(msg)
+    values = kronecker.solve(part.channels, counts.values / counts.total)
+    errors = np.sqrt(_variances(counts, part, values, inference))
+    return Estimate(part, counts, inference, "inverse", values, values, errors)
+
+
+def project_to_simplex(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the nearest table, in Euclidean distance, that is not negative and sums to 1.
+
+    Notes
+    -----
+    max(v + δ, 0) with the one δ that makes it sum to 1, found among the sorted values in O(R log R).
+
+    Examples
+    --------
+    >>> project_to_simplex(np.array([0.8, 0.4, -0.2]))
+    array([0.7, 0.3, 0. ])
+    """
+    descending = np.sort(values, axis=None)[::-1]
+    shifts = (1 - np.cumsum(descending)) / np.arange(1, descending.size + 1)
+    last = np.flatnonzero(descending + shifts > 0)[-1]
+    return np.asarray(np.maximum(values + shifts[last], 0))
+
+
+def _second_moment(counts: Counts) -> NDArray[np.float64]:
+    return counts.values if counts.squares is None else counts.squares
+
+
+def _variances(counts: Counts, part: Design, pi: NDArray[np.float64], inference: Inference) -> NDArray[np.float64]:
+    """Return the variance of every cell of π̂ = A θ̂: docs/theory.md, eq. (19) and (20), with weights eq. (21)."""
+    second = _second_moment(counts)
+    squared = kronecker.solve_squared(part.channels, second)
+    u = kronecker.solve(part.channels, second)
+    weight = second.sum()
+    population = inference == "population"
+    spread = squared - 2 * pi * u + pi**2 * weight if population else squared - u
+    dust = 1e-12 * squared
+    if (spread <= dust).any():
+        # A cell with next to no reports may show no spread at all or, where the unbiased finite variance is below
+        # zero, less than none. There, take the spread of the nearest table without negative cells: no interval is
+        # empty as long as λ < 1.
+        nearest = project_to_simplex(u / weight)
+        expected = kronecker.solve_squared(part.channels, kronecker.apply(part.channels, nearest))
+        expected -= nearest**2 if population else nearest
+        spread = np.where(spread <= dust, expected * weight, spread)
+    return np.asarray(np.maximum(spread, 0) / counts.total**2)
+
+
+def _as_frame(table: pa.Table, library: str) -> Any:
+    if library == "pyarrow":
+        return table
+    try:
+        if library == "pandas":
+            return table.to_pandas()
+        if library == "polars":
+            import polars
+
+            return polars.from_arrow(table)
+    except ImportError:
+        msg = f"a {library} frame needs {library}: pip install 'lambdarr[{library}]'"
+        raise MissingExtraError(msg) from None
+    msg = f"library must be 'pandas', 'polars' or 'pyarrow', got {library!r}"
+    raise DataError(msg)

@@ -1,0 +1,240 @@
+"""Targets → λ's: making a design from a table's columns and what is asked of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from lambdarr.channel import MAX_SIZE, Channel
+from lambdarr.designs import Design
+from lambdarr.domain import Attribute, comparable
+from lambdarr.errors import DataError, DesignError
+from lambdarr.sources import Source, open_source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from lambdarr.domain import Category
+
+Target = float | Mapping[str, float]
+
+
+def design(
+    source: Any,
+    *,
+    lam: Target | None = None,
+    strength: Target | None = None,
+    bits: Target | None = None,
+    epsilon: Target | None = None,
+    columns: Iterable[str] | None = None,
+    keep: Iterable[str] = (),
+    missing: str = "",
+) -> Design:
+    """Return a design: the attributes of a source, and the λ's that meet a target.
+
+    Parameters
+    ----------
+    source : table, path, or attributes
+        A table or file whose columns become attributes with the categories found in them; or the attributes
+        themselves, as ``Attribute`` objects or as a mapping from name to categories.
+    lam, strength, bits, epsilon : number or mapping
+        The target, one of them. A number is for the joint: the same λ for all; the same strength β for all, which is
+        then the joint's; bits in proportion to log₂ r; ε in equal parts. A mapping gives each attribute its own, and
+        several mappings may share the attributes among them. A solved λ is rounded to the private side.
+    columns : iterable of str, optional
+        Which columns become attributes; by default all that are not kept.
+    keep : iterable of str
+        Columns that will be released as they are, unrandomized.
+    missing : str
+        The text of a missing value in a text file; a column that has any gets a missing category.
+
+    Examples
+    --------
+    >>> import lambdarr as lr
+    >>> design = lr.design({"sex": ["F", "M"], "vote": ["A", "B", "C"]}, strength=0.8)
+    >>> design.strength, [channel.lam for channel in design.channels]
+    (0.8, [0.514, 0.488])
+    """
+    kept = _listed(keep)
+    attributes = _attributes(source, columns=columns, keep=kept, missing=missing)
+    targets = {"lam": lam, "strength": strength, "bits": bits, "epsilon": epsilon}
+    channels = _channels(attributes, {name: target for name, target in targets.items() if target is not None})
+    return Design(attributes, channels, kept)
+
+
+# Attributes.
+
+
+def _attributes(
+    source: Any, *, columns: Iterable[str] | None, keep: tuple[str, ...], missing: str
+) -> tuple[Attribute, ...]:
+    wanted = None if columns is None else _listed(columns)
+    if isinstance(source, Mapping):
+        given = tuple(Attribute(name, categories) for name, categories in source.items())
+    elif isinstance(source, Attribute):
+        given = (source,)
+    elif isinstance(source, list | tuple) and all(isinstance(item, Attribute) for item in source):
+        given = tuple(source)
+    else:
+        return _found_attributes(open_source(source), wanted, keep=keep, missing=missing)
+    if wanted is None:
+        return given
+    names = [attribute.name for attribute in given]
+    return tuple(given[_place(name, names)] for name in wanted)
+
+
+def _found_attributes(
+    source: Source, columns: tuple[str, ...] | None, *, keep: tuple[str, ...], missing: str
+) -> tuple[Attribute, ...]:
+    """Return an attribute per column, with the categories that the table holds."""
+    for name in (*(columns or ()), *keep):
+        _place(name, source.names)
+    names = [name for name in source.names if name not in keep] if columns is None else list(columns)
+    if not names:
+        msg = "no column is left to randomize; name columns, or keep fewer"
+        raise DesignError(msg)
+    distinct: dict[str, pa.Array] = {}
+    rows = 0
+    for batch in source.batches():
+        rows += batch.num_rows
+        for name in names:
+            distinct[name] = _union(name, distinct.get(name), batch.column(name))
+    if not rows:
+        msg = "the table has no rows, so its categories are not known; give the attributes instead"
+        raise DataError(msg)
+    return tuple(_attribute(name, values, source, missing) for name, values in distinct.items())
+
+
+def _union(name: str, known: pa.Array | None, column: pa.Array) -> pa.Array:
+    if pa.types.is_dictionary(column.type):
+        # the declared categories, observed or not, in their declared order
+        used = column.dictionary
+        fresh = pa.concat_arrays([used, pa.nulls(1, used.type)]) if column.null_count else used
+    else:
+        fresh = column.unique()
+    fresh = comparable(name, fresh)
+    values = fresh if known is None else pa.concat_arrays([known, fresh]).unique()
+    if len(values) > MAX_SIZE + 1:
+        msg = (
+            f"column {name!r} has more than {MAX_SIZE:,} different values; keep or drop it, choose the columns to "
+            "randomize, or group its values first"
+        )
+        raise DesignError(msg)
+    return values
+
+
+def _attribute(name: str, values: pa.Array, source: Source, missing: str) -> Attribute:
+    found: list[Category] = values.drop_null().to_pylist()
+    has_missing = values.null_count > 0 or (source.as_text and missing in found)
+    if source.as_text:
+        found = _read_text([str(text) for text in found if text != missing])
+    if not pa.types.is_dictionary(source.schema.field(name).type):
+        found.sort()
+    if not found:
+        msg = f"column {name!r} holds no value; leave it out of the design"
+        raise DesignError(msg)
+    try:
+        return Attribute(name, found, missing if has_missing else None)
+    except DesignError as error:
+        if len(found) + has_missing > 1:
+            raise
+        msg = f"{error}; give its categories by hand, or keep or drop the column"
+        raise DesignError(msg) from None
+
+
+def _read_text(texts: list[str]) -> list[Category]:
+    """Return texts as integers or booleans if every one of them is exactly how such a value is written."""
+    if set(texts) <= {"true", "false"}:
+        return [text == "true" for text in texts]
+    try:
+        numbers = [int(text) for text in texts]
+    except ValueError:
+        return [*texts]
+    exact = all(str(number) == text and abs(number) < 2**63 for number, text in zip(numbers, texts, strict=True))
+    return [*numbers] if exact else [*texts]
+
+
+# Channels.
+
+
+def _channels(attributes: tuple[Attribute, ...], targets: dict[str, Target]) -> tuple[Channel, ...]:
+    if not targets:
+        msg = "a design needs a target: lam, strength, bits or epsilon"
+        raise DesignError(msg)
+    names = [attribute.name for attribute in attributes]
+    shares: dict[str, tuple[str, float]] = {}
+    for kind, target in targets.items():
+        if isinstance(target, Mapping):
+            for name in target:
+                _place(name, names)
+            spread = dict(target)
+        elif len(targets) > 1:
+            msg = f"targets must be one number, or mappings that share the attributes; got {' and '.join(targets)}"
+            raise DesignError(msg)
+        else:
+            spread = _SPREAD[kind](attributes, target)
+        for name, value in spread.items():
+            if name in shares:
+                msg = f"attribute {name!r} has two targets, {shares[name][0]} and {kind}; give it one"
+                raise DesignError(msg)
+            shares[name] = (kind, value)
+    for name in names:
+        if name not in shares:
+            msg = f"attribute {name!r} has no target; give it one, or leave it out of the design"
+            raise DesignError(msg)
+    return tuple(_channel(attribute, *shares[attribute.name]) for attribute in attributes)
+
+
+def _channel(attribute: Attribute, kind: str, value: float) -> Channel:
+    make: dict[str, Callable[[int, float], Channel]] = {
+        "lam": Channel,
+        "strength": Channel.from_strength,
+        "bits": Channel.from_bits,
+        "epsilon": Channel.from_epsilon,
+    }
+    try:
+        return make[kind](attribute.size, value)
+    except DesignError as error:
+        msg = f"attribute {attribute.name!r}: {error}"
+        raise DesignError(msg) from None
+
+
+def _same(attributes: tuple[Attribute, ...], value: float) -> dict[str, float]:
+    return {attribute.name: value for attribute in attributes}
+
+
+def _bits_by_size(attributes: tuple[Attribute, ...], bits: float) -> dict[str, float]:
+    available = math.fsum(math.log2(attribute.size) for attribute in attributes)
+    if not 0 <= bits < available:  # also catches nan
+        msg = (
+            f"bits must be in [0, {available:.6g}), got {bits}; the attributes hold Σ log₂ r = {available:.6g} bits, "
+            "reached only by λ = 0"
+        )
+        raise DesignError(msg)
+    return {attribute.name: math.log2(attribute.size) * (bits / available) for attribute in attributes}
+
+
+def _epsilon_in_parts(attributes: tuple[Attribute, ...], epsilon: float) -> dict[str, float]:
+    return _same(attributes, epsilon / len(attributes))
+
+
+_SPREAD: dict[str, Callable[[tuple[Attribute, ...], float], dict[str, float]]] = {
+    "lam": _same,
+    "strength": _same,
+    "bits": _bits_by_size,
+    "epsilon": _epsilon_in_parts,
+}
+
+
+def _place(name: str, names: list[str]) -> int:
+    if name not in names:
+        msg = f"there is no column or attribute {name!r}; there are: {', '.join(names)}"
+        raise DesignError(msg)
+    return names.index(name)
+
+
+def _listed(names: Iterable[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
