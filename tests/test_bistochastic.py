@@ -35,7 +35,7 @@ def test_birkhoff_multiplies_back(matrix):
 def test_identity_weight_leaves_a_bistochastic_remainder(matrix):
     lam, remainder = bistochastic.identity_weight(matrix)
     assert bistochastic.is_bistochastic(remainder, tolerance=1e-6)
-    np.testing.assert_allclose(lam * np.eye(len(matrix)) + (1 - lam) * remainder, matrix, atol=1e-9)
+    np.testing.assert_allclose(lam * np.eye(len(matrix)) + (1 - lam) * remainder, matrix, atol=1e-8)
 
 
 @given(matrices(), matrices())

@@ -76,3 +76,35 @@ def test_shape_must_be_that_of_the_channels():
 def test_dense_matrix_of_a_large_joint_is_refused():
     with pytest.raises(DataError, match="use kronecker"):
         kronecker.dense([Channel(1000, 0.5), Channel(1000, 0.5)])
+
+
+SHAPES = [(5,) * 8, (2,) * 19, (3, 70_000 // 3, 2), (65_536, 3), (3, 65_536), (7, 300, 31), (40, 50, 60)]
+
+
+@pytest.mark.parametrize("sizes", SHAPES, ids=str)
+@pytest.mark.parametrize("operation", [kronecker.apply, kronecker.solve, kronecker.solve_squared])
+def test_compiled_passes_agree_with_numpys(sizes, operation, monkeypatch):
+    channels = [Channel(size, 0.5 + 0.4 / (place + 1)) for place, size in enumerate(sizes)]
+    table = np.random.default_rng(1).random(sizes)
+    monkeypatch.setattr(kronecker, "worth_compiling", lambda *_, **__: False)
+    plain = operation(channels, table)
+    monkeypatch.setattr(kronecker, "worth_compiling", lambda *_, **__: True)
+    np.testing.assert_allclose(operation(channels, table), plain, rtol=1e-9, atol=1e-12 * np.abs(plain).max())
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_result_can_go_where_it_is_told(compiled, monkeypatch):
+    monkeypatch.setattr(kronecker, "worth_compiling", lambda *_, **__: compiled)
+    channels, table = [Channel(2, 0.5), Channel(3, 0.6)], np.arange(6.0).reshape(2, 3)
+    expected = np.linalg.solve(kronecker.dense(channels), table.ravel()).reshape(2, 3)
+    elsewhere = np.empty((2, 3))
+    assert kronecker.solve(channels, table, out=elsewhere) is elsewhere
+    np.testing.assert_allclose(elsewhere, expected)
+    assert kronecker.solve(channels, table, out=table) is table
+    np.testing.assert_allclose(table, expected)
+
+
+@pytest.mark.parametrize("out", [np.empty((3, 2)), np.empty((2, 3), dtype=np.float32), np.empty((2, 6))[:, ::2]])
+def test_result_cannot_go_where_it_does_not_fit(out):
+    with pytest.raises(DataError, match="out must be"):
+        kronecker.solve([Channel(2, 0.5), Channel(3, 0.6)], np.ones((2, 3)), out=out)

@@ -3,18 +3,35 @@
 import json
 import multiprocessing
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import lambdarr as lr
-from lambdarr import sampling
+from lambdarr import kernels, sampling
+from lambdarr.client import report_from_word
 from tests.make_vectors import cases
 from tests.statistics import assert_plausible, binomial, chi_square
 
 VECTORS = json.loads((Path(__file__).parents[1] / "spec" / "vectors.json").read_text())["cases"]
+
+
+def drawn(source, count):
+    words = np.empty(count, dtype=np.uint32)
+    source.span(count).fill(words)
+    return words
+
+
+def assert_no_words_in_common(draws):
+    """Fail if two draws share more words than chance allows: 1,000 against 1,000 share one 1 time in 4,000."""
+    for i, first in enumerate(draws):
+        for second in draws[:i]:
+            assert np.isin(first, second).sum() <= 3
 
 
 def channel_of(case):
@@ -27,7 +44,7 @@ def test_vectors_are_what_their_generator_writes():
 
 def test_plain_rule_passes_the_vectors():
     for case in VECTORS:
-        found = sampling.report_from_word(case["truth"], case["word"], case["threshold"], case["size"])
+        found = report_from_word(case["truth"], case["word"], case["threshold"], case["size"])
         assert found == case["report"]
 
 
@@ -50,8 +67,8 @@ def test_every_category_is_redrawn_by_equally_many_words(size, width):
     threshold = 2**32 - size * width
     for category in range(size):
         first = threshold + category * width
-        assert sampling.report_from_word(0, first, threshold, size) == category
-        assert sampling.report_from_word(0, first + width - 1, threshold, size) == category
+        assert report_from_word(0, first, threshold, size) == category
+        assert report_from_word(0, first + width - 1, threshold, size) == category
     assert threshold + size * width == 2**32
 
 
@@ -122,18 +139,19 @@ def test_blocks_of_words_join_without_a_seam():
 
 
 def test_words_are_uniform_bit_by_bit():
-    words = sampling.SystemWords().words(200_000)
+    words = drawn(sampling.SystemWords(), 200_000)
     ones = [int(((words >> bit) & 1).sum()) for bit in range(32)]
     assert_plausible(binomial(ones, len(words), 0.5))
 
 
 def test_two_sources_never_give_the_same_words():
-    first, second = sampling.SystemWords().words(1000), sampling.SystemWords().words(1000)
-    assert not np.isin(first, second).sum() > 5
+    source = sampling.SystemWords()
+    draws = [drawn(source, 1000), drawn(source, 1000), drawn(sampling.SystemWords(), 1000)]
+    assert_no_words_in_common(draws)
 
 
 def _words_of_child(source, queue):
-    queue.put(source.words(1000))
+    queue.put(drawn(source, 1000))
 
 
 def test_forked_process_draws_other_words_than_its_parent():
@@ -143,12 +161,73 @@ def test_forked_process_draws_other_words_than_its_parent():
     children = [context.Process(target=_words_of_child, args=(source, queue)) for _ in range(2)]
     for child in children:
         child.start()
-    drawn = [queue.get(timeout=60) for _ in children] + [source.words(1000)]
+    draws = [queue.get(timeout=60) for _ in children] + [drawn(source, 1000)]
     for child in children:
         child.join()
-    for i in range(3):
-        for j in range(i):
-            assert not np.isin(drawn[i], drawn[j]).sum() > 5
+    assert_no_words_in_common(draws)
+
+
+def test_threads_draw_other_words_than_each_other():
+    source = sampling.SystemWords()
+    with ThreadPoolExecutor(8) as pool:
+        assert_no_words_in_common(list(pool.map(lambda _: drawn(source, 1000), range(16))))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int32, np.uint32])
+def test_compiled_rule_passes_the_vectors(dtype):
+    for case in VECTORS:
+        channel = channel_of(case)
+        if case["size"] - 1 > np.iinfo(dtype).max or channel.width == 0:
+            continue
+        truths, reports = np.array([case["truth"]], dtype=dtype), np.zeros(1, dtype=dtype)
+        words = np.array([case["word"]], dtype=np.uint32)
+        kernels.report(truths, words, reports, channel.threshold, *sampling.division(channel.width))
+        assert reports.tolist() == [case["report"]]
+
+
+@pytest.mark.parametrize(("dtype", "size"), [(np.uint8, 10), (np.uint16, 1000), (np.int32, 65_536)])
+@pytest.mark.parametrize("lam", [0.001, 0.3, 0.999, 1.0])
+def test_compiled_rule_gives_the_reports_of_the_numpy_rule(dtype, size, lam):
+    channel, n = lr.Channel(size, lam), sampling.BLOCK + 12_345
+    truths = (np.arange(n) * 7 % size).astype(dtype)
+    plain, compiled = np.empty_like(truths), np.empty_like(truths)
+    sampling.report_span(truths, plain, channel, sampling.SeededWords(3).span(n), compiled=False)
+    sampling.report_span(truths, compiled, channel, sampling.SeededWords(3).span(n), compiled=True)
+    assert np.array_equal(plain, compiled)
+
+
+@given(st.integers(1, 2**31))
+def test_division_by_multiplying_is_exact(width):
+    """The product is monotone in n, so the last n of each quotient and the first of the next are the whole proof."""
+    multiplier, addend, shift = sampling.division(width)
+    last = (2**32 - 1) // width
+    quotients = {1, 2, last // 3, last // 2, last - 1, last} | set(range(1, min(last, 300)))
+    for quotient in (q for q in quotients if 0 < q <= last):
+        first = quotient * width
+        assert (first * multiplier + addend) >> shift == quotient
+        assert ((first - 1) * multiplier + addend) >> shift == quotient - 1
+    assert ((2**32 - 1) * multiplier + addend) >> shift == last
+    assert (2**32 - 1) * multiplier + addend < 2**64
+
+
+def test_reports_of_a_seed_do_not_depend_on_the_number_of_threads(monkeypatch):
+    monkeypatch.setattr(sampling, "SPAN", 1 << 12)
+    truths, channel = np.arange(50_000, dtype=np.uint8) % 5, lr.Channel(5, 0.5)
+    one, two, eight = (
+        sampling.randomize_codes(truths, channel, sampling.SeededWords(4), threads=threads) for threads in (1, 2, 8)
+    )
+    assert np.array_equal(one, two)
+    assert np.array_equal(one, eight)
+
+
+def test_every_position_is_randomized_where_spans_and_threads_meet(monkeypatch):
+    monkeypatch.setattr(sampling, "SPAN", 16)
+    channel, rows, repetitions = lr.Channel(3, 0.3), 53, 3_000
+    truths, kept = np.arange(rows, dtype=np.uint8) % 3, np.zeros(rows)
+    rng = sampling.SeededWords(6)
+    for _ in range(repetitions):
+        kept += sampling.randomize_codes(truths, channel, rng, threads=2) == truths
+    assert_plausible(binomial(kept, repetitions, channel.truthfulness))
 
 
 def test_seed_gives_the_same_words_again_and_another_seed_others():

@@ -62,7 +62,7 @@ def test_mappings_share_the_attributes_among_them():
         ({"strength": 1.01}, "'sex'.*strength"),
         ({"bits": 6}, "5.75489 bits"),
         ({"bits": math.nan}, "bits"),
-        ({"epsilon": -1}, "'sex'.*epsilon"),
+        ({"epsilon": -1}, "epsilon must be a positive number, got -1"),
         ({"lam": "much"}, "keep rate"),
     ],
 )

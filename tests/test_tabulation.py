@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lambdarr as lr
+from lambdarr import tabulation
+from lambdarr.tabulation import tallies
 from tests.strategies import design_of
 
 DESIGN = design_of([lr.Channel(3, 0.5), lr.Channel(2, 0.7), lr.Channel(4, 0.6)])
@@ -65,3 +67,18 @@ def test_table_too_large_to_count_is_refused():
 def test_missing_category_is_counted_last():
     design = lr.design([lr.Attribute("x", ["a", "b"], missing="NA")], lam=0.5)
     assert lr.tally(pa.table({"x": ["a", None, "NA", "b"]}), design, ["x"]).values.tolist() == [1, 1, 2]
+
+
+def test_several_tables_come_from_one_pass_over_a_stream():
+    reader = pa.RecordBatchReader.from_batches(TABLE.schema, TABLE.to_batches(max_chunksize=100))
+    found = tallies(reader, DESIGN, [["a0"], ["a2", "a1"], ["a0", "a1", "a2"]])
+    for counts in found:
+        assert np.array_equal(counts.values, lr.tally(TABLE, DESIGN, counts.attributes).values)
+
+
+@pytest.mark.parametrize("weights", [None, GENERATOR.random(1_000)])
+def test_compiled_loops_count_like_numpys(weights, monkeypatch):
+    plain = lr.tally(TABLE, DESIGN, ["a2", "a0"], weights=weights)
+    monkeypatch.setattr(tabulation, "worth_compiling", lambda *_, **__: True)
+    compiled = lr.tally(TABLE, DESIGN, ["a2", "a0"], weights=weights)
+    assert np.array_equal(plain.values, compiled.values)

@@ -3,19 +3,38 @@
 One idea, five verbs: design → randomize → tally → estimate → audit.
 """
 
-from lambdarr import bistochastic, kronecker
-from lambdarr.auditing import Audit, Leak, audit
-from lambdarr.channel import Channel
-from lambdarr.designs import Design
-from lambdarr.domain import Attribute
-from lambdarr.errors import DataError, DesignError, LambdarrError, MissingExtraError, SourceError
-from lambdarr.estimation import Estimate, Interval, estimate
-from lambdarr.randomization import randomize, randomize_file, randomize_record
-from lambdarr.sampling import SeededWords
-from lambdarr.solving import design
-from lambdarr.tabulation import Counts, tally
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+# Names are imported when they are first used: a device that wants lambdarr.client alone never loads NumPy.
+_HOMES = {
+    "Attribute": "domain",
+    "Audit": "auditing",
+    "Channel": "channel",
+    "Counts": "tabulation",
+    "DataError": "errors",
+    "Design": "designs",
+    "DesignError": "errors",
+    "Estimate": "estimation",
+    "Interval": "estimation",
+    "LambdarrError": "errors",
+    "Leak": "auditing",
+    "MissingExtraError": "errors",
+    "SeededWords": "sampling",
+    "SourceError": "errors",
+    "audit": "auditing",
+    "bistochastic": "",
+    "design": "solving",
+    "estimate": "estimation",
+    "kronecker": "",
+    "randomize": "randomization",
+    "randomize_file": "randomization",
+    "randomize_record": "randomization",
+    "tallies": "tabulation",
+    "tally": "tabulation",
+}
 
 __all__ = [
     "Attribute",
@@ -40,5 +59,33 @@ __all__ = [
     "randomize",
     "randomize_file",
     "randomize_record",
+    "tallies",
     "tally",
 ]
+
+if TYPE_CHECKING:
+    from lambdarr import bistochastic, kronecker
+    from lambdarr.auditing import Audit, Leak, audit
+    from lambdarr.channel import Channel
+    from lambdarr.designs import Design
+    from lambdarr.domain import Attribute
+    from lambdarr.errors import DataError, DesignError, LambdarrError, MissingExtraError, SourceError
+    from lambdarr.estimation import Estimate, Interval, estimate
+    from lambdarr.randomization import randomize, randomize_file, randomize_record
+    from lambdarr.sampling import SeededWords
+    from lambdarr.solving import design
+    from lambdarr.tabulation import Counts, tallies, tally
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        msg = f"module 'lambdarr' has no attribute {name!r}"
+        raise AttributeError(msg)
+    home = _HOMES[name]
+    value = getattr(import_module(f"lambdarr.{home}"), name) if home else import_module(f"lambdarr.{name}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

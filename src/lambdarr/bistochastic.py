@@ -146,7 +146,7 @@ def identity_weight(matrix: ArrayLike) -> IdentityWeight:
     """
     P = _checked(matrix)
     lam = float(P.diagonal().min())
-    if lam >= 1:  # the identity itself: any R will do
+    if lam >= 1 - TOLERANCE:  # the identity, up to rounding: any R will do
         return IdentityWeight(1.0, perfect(P.shape[0]))
     return IdentityWeight(lam, (P - lam * np.eye(P.shape[0])) / (1 - lam))
 

@@ -202,8 +202,8 @@ class Channel:
         >>> Channel.from_epsilon(2, 1.0).lam
         0.462
         """
-        if not _is_number(epsilon) or not epsilon > 0:  # also catches nan
-            msg = f"epsilon must be positive, got {epsilon}; ε = 0 needs λ = 0, which reports nothing"
+        if not is_number(epsilon) or not epsilon > 0:  # also catches nan
+            msg = f"epsilon must be a positive number, got {epsilon!r}; ε = 0 needs λ = 0, which reports nothing"
             raise DesignError(msg)
         return _largest(size, lambda channel: channel.epsilon <= epsilon, f"ε = {epsilon}")
 
@@ -236,19 +236,20 @@ def check_size(size: int) -> None:
 
 
 def _check_keep_rate(lam: float) -> None:
-    if not _is_number(lam) or not 0 < lam <= 1:  # also catches nan
+    if not is_number(lam) or not 0 < lam <= 1:  # also catches nan
         msg = f"lam must be a keep rate in (0, 1], got {lam!r}; λ = 1 publishes the truth, λ near 0 says almost nothing"
         raise DesignError(msg)
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
+    """Return whether a value is a real number; a boolean is none."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def _check_target(
     name: str, value: float, *, low: float, high: float, why: str, open_low: bool = False, open_high: bool = False
 ) -> None:
-    fits = _is_number(value) and low <= value <= high
+    fits = is_number(value) and low <= value <= high
     if not fits or (open_low and value == low) or (open_high and value == high):
         left, right = "(" if open_low else "[", ")" if open_high else "]"
         msg = f"{name} must be in {left}{low:.6g}, {high:.6g}{right}, got {value!r}; {why}"

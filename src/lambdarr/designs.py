@@ -129,7 +129,8 @@ class Design:
     @property
     def noise_amplification(self) -> float:
         """1/Π λⱼ: by how much the inverse of the full joint may amplify noise."""
-        return 1 / math.prod(channel.lam for channel in self.channels)
+        smallest = math.prod(channel.lam for channel in self.channels)
+        return 1 / smallest if smallest else math.inf  # hundreds of attributes: below what a float can hold
 
     def attenuation(self) -> NDArray[np.float64]:
         """Return the matrix of λᵢ λⱼ: the factor by which randomizing shrinks the covariance of i and j.
@@ -163,7 +164,7 @@ class Design:
         """Return the design that a JSON text describes."""
         try:
             document = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             msg = f"a design must be JSON, and this is not ({error}); was the file cut short or is it another file?"
             raise DesignError(msg) from None
         return _from_document(document)
@@ -182,7 +183,7 @@ class Design:
         try:
             text = Path(path).read_text(encoding="utf-8")
         except OSError as error:
-            msg = f"cannot read the design {path}: {error.strerror or error}"
+            msg = f"cannot read the design {path}: {error.strerror or error}; check its name"
             raise SourceError(msg) from error
         except UnicodeDecodeError:
             msg = f"cannot read the design {path}: it is not UTF-8 text; a design is a JSON file"

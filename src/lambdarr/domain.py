@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Category = str | int | bool
 Kind = Literal["text", "integer", "boolean"]
-Codes = np.ndarray[Any, np.dtype[np.unsignedinteger[Any]]]
+Codes = np.ndarray[Any, np.dtype[np.integer[Any]]]
 
 UNKNOWN, NULL = -1, -2
 """What a lookup says of a value outside the domain, and of a null that the design does not foresee."""
@@ -70,6 +70,10 @@ class Attribute:
             raise DesignError(msg)
         if self.missing is not None and not isinstance(self.missing, str):
             msg = f"missing of attribute {self.name!r} must be a text or None, got {self.missing!r}"
+            raise DesignError(msg)
+        texts = [text for text in (self.name, self.missing, *self.categories) if isinstance(text, str)]
+        if any(not _is_unicode(text) for text in texts):
+            msg = f"name and categories of attribute {self.name!r} must be complete Unicode text; write them again"
             raise DesignError(msg)
         if len({type(category) for category in self.categories}) > 1:
             msg = f"categories of attribute {self.name!r} must all be of one type: text, integers or booleans"
@@ -142,6 +146,14 @@ class Attribute:
 _REMEDY = "add it to the design's categories or map it first"
 
 
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half a character
+        return False
+    return True
+
+
 def _plain(name: str, category: object) -> Category:
     """Return a category as the plain Python value that JSON holds."""
     if isinstance(category, bool | np.bool_):
@@ -158,13 +170,8 @@ def _plain(name: str, category: object) -> Category:
     raise DesignError(msg)
 
 
-def code_type(size: int) -> type[np.unsignedinteger[Any]]:
-    """Return the smallest unsigned type that holds the codes of ``size`` categories."""
-    return np.uint8 if size <= 2**8 else np.uint16
-
-
 def encode(attribute: Attribute, column: pa.Array, *, as_text: bool, first_row: int) -> Codes:
-    """Return the codes of one batch of a column.
+    """Return the codes of one batch of a column, as 32-bit integers.
 
     Parameters
     ----------
@@ -177,39 +184,97 @@ def encode(attribute: Attribute, column: pa.Array, *, as_text: bool, first_row: 
     first_row : int
         Number of the batch's first row in its table, for messages.
     """
-    if pa.types.is_dictionary(column.type):
+    if not pa.types.is_dictionary(column.type):
+        codes = _lookup(attribute, column, as_text=as_text)
+        suspect = codes
+    else:
         lookup = _lookup(attribute, column.dictionary, as_text=as_text)
         indices = column.indices
         if indices.null_count:
-            lookup = np.append(lookup, _null_code(attribute))
+            lookup = np.append(lookup, np.int32(_null_code(attribute)))
             indices = pc.fill_null(indices.cast(pa.int64()), len(lookup) - 1)
-        found = lookup[indices.to_numpy(zero_copy_only=False)]
-    else:
-        found = _lookup(attribute, column, as_text=as_text)
-    if len(column) and found.min() < 0:
-        raise _misfit(attribute, found, first_row=first_row)
-    codes: Codes = found.astype(code_type(attribute.size))
+        places = indices.to_numpy(zero_copy_only=False)
+        if places.size and not 0 <= places.min() <= places.max() < len(lookup):
+            msg = f"column {attribute.name!r} has codes outside its dictionary; it is damaged: encode it again"
+            raise DataError(msg)
+        if np.array_equal(lookup, np.arange(len(lookup))):  # the dictionary is the domain: its indices are the codes
+            codes = places.astype(np.int32, copy=False)
+        else:
+            codes = lookup.take(places)
+        suspect = codes if lookup.size and lookup.min() < 0 else codes[:0]  # all is well if the dictionary is
+    if suspect.size and suspect.min() < 0:
+        raise _misfit(attribute, codes, first_row=first_row)
     return codes
 
 
-def decode(attribute: Attribute, codes: Codes, kind: pa.DataType, *, as_text: bool) -> pa.Array:
-    """Return codes as a column of Arrow type ``kind``, the type their truths came in."""
-    if as_text:
-        written = [*attribute._written(), *([] if attribute.missing is None else [attribute.missing])]
-        values = pa.array(written, kind)
-    else:
-        plain = kind.value_type if pa.types.is_dictionary(kind) else kind
-        values = pa.array(attribute.values, _arrow_type(attribute)).cast(plain)
-    if pa.types.is_dictionary(kind):
-        missing = attribute.missing is not None
-        mask = codes == attribute.size - 1 if missing else None
-        indices = pa.array(codes, kind.index_type, mask=mask)
-        categories = values[:-1] if missing else values
-        return pa.DictionaryArray.from_arrays(indices, categories, ordered=kind.ordered)
-    return values.take(pa.array(codes))
+class Decoder:
+    """Codes → a column of one Arrow type.
+
+    Parameters
+    ----------
+    attribute : Attribute
+        The column's domain.
+    kind : pyarrow.DataType
+        The type wanted; a dictionary type gives codes, with a wider index if the domain needs it.
+    as_text : bool
+        Whether the column goes to a text file, where every category has to be written, the missing one too.
+    declared : pyarrow.Array, optional
+        The dictionary that the truths came in: its order is kept, and what only the domain has is added to it.
+    """
+
+    def __init__(
+        self, attribute: Attribute, kind: pa.DataType, *, as_text: bool = False, declared: pa.Array | None = None
+    ) -> None:
+        if as_text:
+            missing = [] if attribute.missing is None else [attribute.missing]
+            categories, self._null = pa.array([*attribute._written(), *missing]), False
+        else:
+            categories, self._null = (
+                pa.array(attribute.categories, arrow_type(attribute)),
+                attribute.missing is not None,
+            )
+        self._encoded = pa.types.is_dictionary(kind)
+        plain = kind.value_type if self._encoded else kind
+        try:
+            categories = categories.cast(plain)
+        except pa.ArrowInvalid:
+            msg = (
+                f"column {attribute.name!r} holds {plain}, which cannot hold every category; convert it to a wider type"
+            )
+            raise DataError(msg) from None
+        if not self._encoded:
+            # Arrow cannot take from views, nor does a null fit everywhere: plain values first, the type last
+            values = categories.cast(pa.string()) if pa.types.is_string_view(plain) else categories
+            self._values = pa.concat_arrays([values, pa.nulls(1, values.type)]) if self._null else values
+            self.type = kind
+            return
+        self._values = categories if declared is None else _joined(declared, categories)
+        places = pc.index_in(_plain_text(categories), value_set=_plain_text(self._values)).to_numpy()
+        self._places = np.append(places, np.int32(NULL)) if self._null else places
+        wide = len(self._values) > 2 ** (kind.index_type.bit_width - 1)
+        self.type = pa.dictionary(pa.int32() if wide else kind.index_type, plain, ordered=kind.ordered)
+
+    def column(self, codes: Codes) -> pa.Array:
+        """Return codes as a column."""
+        if not self._encoded:
+            return self._values.take(pa.array(codes)).cast(self.type)
+        if self._null or not np.array_equal(self._places, np.arange(len(self._places))):
+            codes = self._places.take(codes)
+        indices = pa.array(codes, mask=codes < 0 if self._null else None).cast(self.type.index_type)
+        return pa.DictionaryArray.from_arrays(indices, self._values, ordered=self.type.ordered)
 
 
-def _arrow_type(attribute: Attribute) -> pa.DataType:
+def _joined(declared: pa.Array, categories: pa.Array) -> pa.Array:
+    known = pc.is_in(_plain_text(categories), value_set=_plain_text(declared))
+    return pa.concat_arrays([declared, categories.filter(pc.invert(known))])
+
+
+def _plain_text(values: pa.Array) -> pa.Array:
+    return values.cast(pa.string()) if pa.types.is_string_view(values.type) else values
+
+
+def arrow_type(attribute: Attribute) -> pa.DataType:
+    """Return the Arrow type of an attribute's categories."""
     return {"text": pa.string(), "integer": pa.int64(), "boolean": pa.bool_()}[attribute.kind]
 
 
@@ -234,7 +299,7 @@ def _spellings(attribute: Attribute, *, as_text: bool) -> list[tuple[Category, i
 def _lookup(attribute: Attribute, values: pa.Array, *, as_text: bool) -> NDArray[np.int32]:
     """Return the code of each value, UNKNOWN or NULL."""
     values = comparable(attribute.name, values)
-    wanted = pa.string() if as_text else _arrow_type(attribute)
+    wanted = pa.string() if as_text else arrow_type(attribute)
     if values.type != wanted and not pa.types.is_null(values.type):
         column = {pa.string(): "text", pa.int64(): "integers", pa.bool_(): "booleans"}.get(values.type, values.type)
         msg = (

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+import numpy as np
 import pyarrow as pa
 
-from lambdarr.domain import decode, encode
+from lambdarr.domain import Decoder, arrow_type, encode
 from lambdarr.errors import DataError
-from lambdarr.sampling import randomize_code, randomize_codes, source_of_words
-from lambdarr.sources import SEEDED, Source, check_target, open_source, write_file
+from lambdarr.parallel import ahead, in_order, worth_compiling
+from lambdarr.sampling import COMPILED_FROM, Span, randomize_code, report_span, source_of_words
+from lambdarr.sinks import check_target, write_file
+from lambdarr.sources import DELIMITERS, ENCODED, SEEDED, Source, format_of, open_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from lambdarr.designs import Design
-    from lambdarr.domain import Category
+    from lambdarr.domain import Attribute, Category
     from lambdarr.sampling import Words
 
 Table = TypeVar("Table")
@@ -52,7 +56,7 @@ def randomize(
     """
     source = open_source(table)
     schema, batches = _randomized(source, design, keep=keep, drop=drop, rng=rng)
-    result: Table = source.rebuild(schema, batches)
+    result: Table = source.rebuild(schema, batches, changed=design.names)
     return result
 
 
@@ -82,7 +86,9 @@ def randomize_file(
     """
     output = Path(output)
     check_target(output, force=force)
-    schema, batches = _randomized(open_source(path), design, keep=keep, drop=drop, rng=rng, progress=progress)
+    schema, batches = _randomized(
+        open_source(path), design, keep=keep, drop=drop, rng=rng, into=format_of(output), progress=progress
+    )
     return write_file(output, schema, batches, force=force)
 
 
@@ -116,36 +122,108 @@ def _randomized(
     keep: Iterable[str],
     drop: Iterable[str],
     rng: Words | None,
+    into: str = "",
     progress: Callable[[int], None] | None = None,
 ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """Return the schema of the reports, and their batches as they are asked for."""
+    """Return the schema of the reports, and their batches as they are asked for.
+
+    ``into`` is the format of the file they go to, if any. Reading, randomizing and whatever is done with the batches
+    overlap; a few batches are in memory at a time.
+    """
     words = source_of_words(rng)
     columns = _released_columns(source.names, design, keep=keep, drop=drop)
-    schema = pa.schema([source.schema.field(name) for name in columns], source.schema.metadata)
+    stream = ahead(source.batches(columns, encoded=design.names if into else ()))
+    first = next(stream, None)
+    if first is None:
+        raise _no_rows()
+    for attribute in design.attributes:  # a column of another type is refused before anything is made of it
+        encode(attribute, first.column(attribute.name)[:0], as_text=source.as_text, first_row=1)
+    decoders = {
+        attribute.name: _decoder(attribute, source, first.column(attribute.name), into)
+        for attribute in design.attributes
+    }
+    schema = _schema(source, design, columns, decoders, into)
     if words.seeded:
         schema = schema.with_metadata({**(schema.metadata or {}), SEEDED: b"true"})
     pairs = {a.name: (a, c) for a, c in zip(design.attributes, design.channels, strict=True)}
 
-    def report(name: str, column: pa.Array, first_row: int) -> pa.Array:
-        if name not in pairs:
-            return column
-        attribute, channel = pairs[name]
-        truths = encode(attribute, column, as_text=source.as_text, first_row=first_row)
-        return decode(attribute, randomize_codes(truths, channel, words), column.type, as_text=source.as_text)
+    def jobs() -> Iterator[_Job]:
+        first_row = 1
+        for batch in itertools.chain([first], stream):
+            # words are handed out here, in the order of the rows, whichever thread then uses them
+            spans = {name: words.span(batch.num_rows) for name in design.names}
+            compiled = worth_compiling(first_row * len(design.names), enough=COMPILED_FROM)
+            yield _Job(batch, first_row, spans, compiled)
+            first_row += batch.num_rows
+
+    def report(job: _Job) -> pa.RecordBatch:
+        arrays = []
+        for name, column in zip(columns, job.batch.columns, strict=True):
+            if name in pairs:
+                attribute, channel = pairs[name]
+                truths = encode(attribute, column, as_text=source.as_text, first_row=job.first_row)
+                reports = np.empty_like(truths)
+                report_span(truths, reports, channel, job.spans[name], compiled=job.compiled)
+                arrays.append(decoders[name].column(reports))
+            else:
+                arrays.append(column)
+        fields = [field.with_type(array.type) for field, array in zip(schema, arrays, strict=True)]
+        return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields, schema.metadata))
 
     def batches() -> Iterator[pa.RecordBatch]:
         done = 0
-        for batch in source.batches():
-            arrays = [report(name, batch.column(name), done + 1) for name in columns]
-            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+        for batch in in_order(report, jobs()):
+            yield batch
             done += batch.num_rows
             if progress is not None:
                 progress(done)
         if not done:
-            msg = "the table has no rows; there is nothing to randomize"
-            raise DataError(msg)
+            raise _no_rows()
 
     return schema, batches()
+
+
+def _no_rows() -> DataError:
+    return DataError("the table has no rows; there is nothing to randomize")
+
+
+def _decoder(attribute: Attribute, source: Source, column: pa.Array, into: str) -> Decoder:
+    """Return what gives an attribute's reports the type that their destination asks for."""
+    if into in DELIMITERS:
+        return Decoder(attribute, ENCODED, as_text=True)
+    kind = source.schema.field(attribute.name).type
+    if pa.types.is_dictionary(kind):
+        return Decoder(attribute, kind, declared=column.dictionary)
+    if source.as_text or pa.types.is_null(kind):
+        kind = arrow_type(attribute)
+    # a file's text is written from codes; its schema says text all the same
+    return Decoder(attribute, ENCODED if into and pa.types.is_string(kind) else kind)
+
+
+def _schema(source: Source, design: Design, columns: list[str], decoders: dict[str, Decoder], into: str) -> pa.Schema:
+    """Return the declared types of the reports."""
+    missing = {attribute.name: attribute.missing is not None for attribute in design.attributes}
+    fields = []
+    for name in columns:
+        field = source.schema.field(name)
+        if name in decoders:
+            kind = decoders[name].type
+            plain = kind == ENCODED and not pa.types.is_dictionary(field.type)
+            field = field.with_type(pa.string() if plain else kind).with_nullable(field.nullable or missing[name])
+        elif into == "arrow" and pa.types.is_dictionary(field.type):
+            # an Arrow file holds one dictionary per column, and this one may change from batch to batch
+            field = field.with_type(field.type.value_type)
+        fields.append(field)
+    return pa.schema(fields, source.schema.metadata)
+
+
+class _Job(NamedTuple):
+    """One batch to randomize, and the words for it."""
+
+    batch: pa.RecordBatch
+    first_row: int
+    spans: dict[str, Span]
+    compiled: bool
 
 
 def _released_columns(names: list[str], design: Design, *, keep: Iterable[str], drop: Iterable[str]) -> list[str]:

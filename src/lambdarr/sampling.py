@@ -13,17 +13,18 @@ down for every language in spec/sampler.md.
 from __future__ import annotations
 
 import hashlib
-import os
 import secrets
+import threading
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext
+from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES256
 from cryptography.hazmat.primitives.ciphers.modes import CTR
 
-from lambdarr.channel import WORDS
+from lambdarr.client import report_from_word
 from lambdarr.errors import DesignError
+from lambdarr.parallel import over_range, worth_compiling
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,6 +35,27 @@ if TYPE_CHECKING:
 BLOCK = 1 << 18
 """Values per block: one MiB of words, which the cipher fills fastest and the cache still holds."""
 
+SPAN = 1 << 22
+"""Values per span: what one thread takes at a time of a large array."""
+
+COMPILED_FROM = 1 << 25
+"""Values from which loading the compiled rule, a third of a second, pays."""
+
+_ZEROS = bytes(4 * BLOCK)  # what the cipher encrypts: the result is the bare key stream
+
+
+class Span:
+    """A run of words that belongs to one thread."""
+
+    def __init__(self, key: bytes, block: int = 0) -> None:
+        # counter mode may start at any 16-byte block of its stream
+        self._stream = Cipher(AES256(key), CTR(block.to_bytes(16, "big"))).encryptor()
+
+    def fill(self, words: NDArray[np.uint32]) -> None:
+        """Fill an array of at most BLOCK words."""
+        raw = words.view(np.uint8)
+        self._stream.update_into(memoryview(_ZEROS)[: raw.size], raw.data)
+
 
 class Words(Protocol):
     """A source of uniform 32-bit words."""
@@ -42,30 +64,21 @@ class Words(Protocol):
     def seeded(self) -> bool:
         """Whether the words can be foretold, so that nothing made from them is private."""
 
-    def words(self, count: int) -> NDArray[np.uint32]:
-        """Return the next words."""
+    def span(self, count: int) -> Span:
+        """Return the next ``count`` words, for one thread to draw."""
 
 
 class SystemWords:
-    """Words from AES-256-CTR under a fresh key from the operating system: the source for real reports.
+    """Words from AES-256-CTR, each span under its own fresh key of the operating system: the source for real reports.
 
-    A process that was forked takes a new key before its first word, so that no two processes share their words.
+    There is no state to share, so no two spans, threads, processes or forks can ever draw the same words.
     """
 
     seeded = False
 
-    def __init__(self) -> None:
-        self._rekey()
-
-    def _rekey(self) -> None:
-        self._process = os.getpid()
-        self._stream = _keystream(secrets.token_bytes(32))
-
-    def words(self, count: int) -> NDArray[np.uint32]:
-        """Return the next words."""
-        if os.getpid() != self._process:
-            self._rekey()
-        return _next_words(self._stream, count)
+    def span(self, count: int) -> Span:
+        """Return a span of words under a key of its own."""
+        return Span(secrets.token_bytes(32))
 
 
 class SeededWords:
@@ -85,11 +98,23 @@ class SeededWords:
         if isinstance(seed, bool) or not isinstance(seed, int):
             msg = f"seed must be a whole number, got {seed!r}"
             raise DesignError(msg)
-        self._stream = _keystream(hashlib.sha256(f"lambdarr seeded words {seed}".encode()).digest())
+        self._key = hashlib.sha256(f"lambdarr seeded words {seed}".encode()).digest()
+        self._block = 0
+        self._lock = threading.Lock()
+
+    def span(self, count: int) -> Span:
+        """Return the next words of the one stream; a span starts on a whole block of four."""
+        with self._lock:
+            span = Span(self._key, self._block)
+            self._block += -(-count // 4)
+        return span
 
     def words(self, count: int) -> NDArray[np.uint32]:
-        """Return the next words."""
-        return _next_words(self._stream, count)
+        """Return the next words as an array."""
+        span, words = self.span(count), np.empty(count, dtype="<u4")
+        for start in range(0, count, BLOCK):
+            span.fill(words[start : start + BLOCK])
+        return words
 
 
 def source_of_words(rng: Words | None) -> Words:
@@ -105,15 +130,65 @@ def source_of_words(rng: Words | None) -> Words:
     raise DesignError(msg)
 
 
-def randomize_codes(truths: Codes, channel: Channel, rng: Words) -> Codes:
-    """Return the reports of an array of codes, one word for each."""
-    if channel.width == 0:  # λ = 1 reports the truth, and its threshold 2³² is no 32-bit number
-        return truths.copy()
+def randomize_codes(truths: Codes, channel: Channel, rng: Words, *, threads: int | None = None) -> Codes:
+    """Return the reports of an array of codes, one word for each, on all cores.
+
+    The reports that a seeded source gives do not depend on the number of threads.
+    """
     reports = np.empty_like(truths)
-    for start in range(0, len(truths), BLOCK):
-        block = slice(start, start + BLOCK)
-        reports[block] = reports_from_words(truths[block], rng.words(len(truths[block])), channel)
+    compiled = worth_compiling(truths.size, enough=COMPILED_FROM)
+    starts = range(0, truths.size, SPAN)
+    spans = [rng.span(min(SPAN, truths.size - start)) for start in starts]
+
+    def work(first: int, last: int) -> None:
+        for number in range(first, last):
+            piece = slice(number * SPAN, (number + 1) * SPAN)
+            report_span(truths[piece], reports[piece], channel, spans[number], compiled=compiled)
+
+    over_range(work, len(spans), threads=threads)
     return reports
+
+
+def report_span(truths: Codes, reports: Codes, channel: Channel, span: Span, *, compiled: bool) -> None:
+    """Write the reports of truths from the words of one span, block by block through the cache."""
+    if channel.width == 0:  # λ = 1 reports the truth, and its threshold 2³² is no 32-bit number
+        reports[...] = truths
+        return
+    words = np.empty(min(BLOCK, truths.size), dtype="<u4")
+    for start in range(0, truths.size, BLOCK):
+        block = slice(start, start + BLOCK)
+        drawn = words[: truths[block].size]
+        span.fill(drawn)
+        if compiled:
+            from lambdarr import kernels
+
+            kernels.report(truths[block], drawn, reports[block], channel.threshold, *division(channel.width))
+        else:
+            reports[block] = reports_from_words(truths[block], drawn, channel)
+
+
+def division(width: int) -> tuple[int, int, int]:
+    """Return (multiplier, addend, shift) with n // width = (n · multiplier + addend) >> shift for all n < 2³².
+
+    Notes
+    -----
+    A division takes seven times as long as all the rest of the rule. With shift = 32 + ⌊log₂ width⌋, either the
+    reciprocal rounded down, applied to n + 1, or rounded up, applied to n, is exact for every 32-bit n, and the product
+    fits 64 bits (A. D. Robison, "N-bit unsigned division via N-bit multiply-add", ARITH 2005).
+
+    Examples
+    --------
+    >>> multiplier, addend, shift = division(7)
+    >>> (48 * multiplier + addend) >> shift, (49 * multiplier + addend) >> shift
+    (6, 7)
+    """
+    shift = 31 + width.bit_length()
+    down, rest = divmod(1 << shift, width)
+    if rest == 0:
+        return down, 0, shift
+    if rest <= 1 << (shift - 32):
+        return down, down, shift
+    return down + 1, 0, shift
 
 
 def reports_from_words(truths: Codes, words: NDArray[np.uint32], channel: Channel) -> Codes:
@@ -132,24 +207,6 @@ def reports_from_words(truths: Codes, words: NDArray[np.uint32], channel: Channe
     return np.where(words < threshold, truths, redraw).astype(truths.dtype)
 
 
-def report_from_word(truth: int, word: int, threshold: int, size: int) -> int:
-    """Return the report that one word makes of one code: the rule in plain integers."""
-    return truth if word < threshold else (word - threshold) // ((WORDS - threshold) // size)
-
-
 def randomize_code(truth: int, channel: Channel) -> int:
     """Return the report of one code, from the operating system's randomness."""
     return report_from_word(truth, secrets.randbits(32), channel.threshold, channel.size)
-
-
-def _keystream(key: bytes) -> CipherContext:
-    # every key is used for one stream only, so the counter may start at zero
-    return Cipher(AES256(key), CTR(bytes(16))).encryptor()
-
-
-def _next_words(stream: CipherContext, count: int) -> NDArray[np.uint32]:
-    buffer = np.zeros(count, dtype="<u4")
-    if count:
-        view = buffer.view(np.uint8).data
-        stream.update_into(view, view)
-    return buffer

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lambdarr.channel import MAX_SIZE, Channel
+from lambdarr.channel import MAX_SIZE, Channel, is_number
 from lambdarr.designs import Design
 from lambdarr.domain import Attribute, comparable
 from lambdarr.errors import DataError, DesignError
@@ -98,7 +98,7 @@ def _found_attributes(
         raise DesignError(msg)
     distinct: dict[str, pa.Array] = {}
     rows = 0
-    for batch in source.batches():
+    for batch in source.batches(names):
         rows += batch.num_rows
         for name in names:
             distinct[name] = _union(name, distinct.get(name), batch.column(name))
@@ -111,11 +111,11 @@ def _found_attributes(
 def _union(name: str, known: pa.Array | None, column: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(column.type):
         # the declared categories, observed or not, in their declared order
-        used = column.dictionary
-        fresh = pa.concat_arrays([used, pa.nulls(1, used.type)]) if column.null_count else used
+        fresh = comparable(name, column.dictionary)
+        if column.null_count:
+            fresh = pa.concat_arrays([fresh, pa.nulls(1, fresh.type)])
     else:
-        fresh = column.unique()
-    fresh = comparable(name, fresh)
+        fresh = comparable(name, column).unique()
     values = fresh if known is None else pa.concat_arrays([known, fresh]).unique()
     if len(values) > MAX_SIZE + 1:
         msg = (
@@ -127,7 +127,11 @@ def _union(name: str, known: pa.Array | None, column: pa.Array) -> pa.Array:
 
 
 def _attribute(name: str, values: pa.Array, source: Source, missing: str) -> Attribute:
-    found: list[Category] = values.drop_null().to_pylist()
+    try:
+        found: list[Category] = values.drop_null().to_pylist()
+    except UnicodeDecodeError:
+        msg = f"column {name!r} holds text that is not UTF-8; write it again in that encoding"
+        raise DataError(msg) from None
     has_missing = values.null_count > 0 or (source.as_text and missing in found)
     if source.as_text:
         found = _read_text([str(text) for text in found if text != missing])
@@ -208,9 +212,9 @@ def _same(attributes: tuple[Attribute, ...], value: float) -> dict[str, float]:
 
 def _bits_by_size(attributes: tuple[Attribute, ...], bits: float) -> dict[str, float]:
     available = math.fsum(math.log2(attribute.size) for attribute in attributes)
-    if not 0 <= bits < available:  # also catches nan
+    if not is_number(bits) or not 0 <= bits < available:  # also catches nan
         msg = (
-            f"bits must be in [0, {available:.6g}), got {bits}; the attributes hold Σ log₂ r = {available:.6g} bits, "
+            f"bits must be in [0, {available:.6g}), got {bits!r}; the attributes hold Σ log₂ r = {available:.6g} bits, "
             "reached only by λ = 0"
         )
         raise DesignError(msg)
@@ -218,6 +222,9 @@ def _bits_by_size(attributes: tuple[Attribute, ...], bits: float) -> dict[str, f
 
 
 def _epsilon_in_parts(attributes: tuple[Attribute, ...], epsilon: float) -> dict[str, float]:
+    if not is_number(epsilon) or not epsilon > 0:  # also catches nan
+        msg = f"epsilon must be a positive number, got {epsilon!r}; ε = 0 needs λ = 0, which reports nothing"
+        raise DesignError(msg)
     return _same(attributes, epsilon / len(attributes))
 
 

@@ -1,27 +1,24 @@
-"""Files and frames ↔ Arrow record batches: how a table comes in, and goes back out in the type it came in.
+"""Files and frames → Arrow record batches, and the way back to the type that a frame came in.
 
-A ``Source`` gives a schema and a stream of record batches, so that memory is bounded by the batch. A file of any size
-is read this way; an output is written beside its target and renamed when it is complete, so that an interrupted run
-leaves nothing half-written.
+A ``Source`` gives a schema and a stream of record batches, so that memory is bounded by the batch. Files are written
+by ``sinks.py``.
 """
 
 from __future__ import annotations
 
 import contextlib
 import csv
-import io
 import re
-import secrets
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
 from lambdarr.errors import DataError, SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
 ENDINGS = {
     ".csv": "csv",
@@ -34,12 +31,32 @@ ENDINGS = {
 }
 """Which format a file has, by its ending."""
 
+DELIMITERS = {"csv": ",", "tsv": "\t"}
+"""The formats in which everything is text, and what separates their fields."""
+
 SEEDED = b"lambdarr.seeded"
 """Metadata key of a table whose randomness came from a seed."""
 
-_DELIMITERS = {"csv": ",", "tsv": "\t"}
+ENCODED = pa.dictionary(pa.int32(), pa.string())
+"""Text as codes: how text columns travel where they can."""
+
 _BATCH_ROWS = 1 << 17
+_CODED_ROWS = 1 << 20  # where every column is a code: 4 MiB each, and row groups as large as others write them
 _CSV_BLOCK = 1 << 22
+
+
+class Batches(Protocol):
+    """How a source is read: some of its columns, in this order, batch by batch."""
+
+    def __call__(self, columns: Sequence[str], *, encoded: Collection[str] = ()) -> Iterator[pa.RecordBatch]:
+        """Yield the batches; text columns named in ``encoded`` may come dictionary-encoded, which is faster."""
+
+
+class Rebuild(Protocol):
+    """How a source makes its own type from batches again."""
+
+    def __call__(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], *, changed: Collection[str]) -> Any:
+        """Return the batches in the type of the source; columns not in ``changed`` are as they were."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +64,8 @@ class Source:
     """A table as a stream of record batches, and the way back to its own type."""
 
     schema: pa.Schema
-    batches: Callable[[], Iterator[pa.RecordBatch]]
-    rebuild: Callable[[pa.Schema, Iterator[pa.RecordBatch]], Any]
+    batches: Batches
+    rebuild: Rebuild
     as_text: bool = False
     """Whether every column is text as it stood in a text file, for the design to read."""
     library: str = "pyarrow"
@@ -63,7 +80,7 @@ class Source:
 def open_source(table: Any) -> Source:
     """Return the source that a path or an in-memory table is."""
     source = _open_file(Path(table)) if isinstance(table, str | Path) else _open_frame(table)
-    _check_names(source.names, str(table) if isinstance(table, str | Path) else "the table")
+    check_names(source.names, str(table) if isinstance(table, str | Path) else "the table")
     return source
 
 
@@ -76,12 +93,16 @@ def format_of(path: Path) -> str:
         raise SourceError(msg) from None
 
 
-def _check_names(names: list[str], where: str) -> None:
+def check_names(names: Sequence[Any], where: str) -> None:
+    """Refuse columns that have no name, or the same one."""
     if not names:
-        msg = f"{where} has no columns"
+        msg = f"{where} has no columns; give a table with at least one"
         raise DataError(msg)
     for place, name in enumerate(names, start=1):
-        if not isinstance(name, str) or not name.strip():
+        if not isinstance(name, str):
+            msg = f"the name of column {place} of {where} must be a text, got {type(name).__name__}; rename it"
+            raise DataError(msg)
+        if not name.strip():
             msg = f"column {place} of {where} has no name; give every column a name"
             raise DataError(msg)
         if names.count(name) > 1:
@@ -98,21 +119,20 @@ def _open_frame(table: Any) -> Source:
     if nw.is_pandas_dataframe(table):
         return _open_pandas(table)
     if isinstance(table, pa.RecordBatch):
-        return _in_memory(pa.Table.from_batches([table]), lambda out: out.combine_chunks().to_batches()[0])
+        return _in_memory(pa.Table.from_batches([table]), lambda out, _: out.combine_chunks().to_batches()[0])
     if isinstance(table, pa.RecordBatchReader):
-        return Source(table.schema, lambda: iter(table), pa.RecordBatchReader.from_batches)
+        return _streamed(table, lambda schema, batches, **_: pa.RecordBatchReader.from_batches(schema, batches))
     if isinstance(table, pa.Table):
-        return _in_memory(table, lambda out: out)
+        return _in_memory(table, lambda out, _: out)
     if nw.is_polars_dataframe(table):
-        import polars
-
-        return _in_memory(table.to_arrow(), polars.from_arrow, library="polars")
-    if type(table).__module__.partition(".")[0] in {"duckdb", "_duckdb"} and hasattr(table, "__arrow_c_stream__"):
-        import duckdb
-
-        return _in_memory(pa.table(table), duckdb.from_arrow)
-    if hasattr(table, "__arrow_c_stream__"):
-        return _in_memory(pa.table(table), lambda out: out)
+        return _open_polars(table)
+    try:
+        if type(table).__module__.partition(".")[0] in {"duckdb", "_duckdb"}:
+            return _open_duckdb(table)
+        if hasattr(table, "__arrow_c_stream__"):
+            return _streamed(pa.RecordBatchReader.from_stream(table), _as_table)
+    except (pa.ArrowInvalid, TypeError):
+        pass  # a column, or another thing that is no table
     msg = (
         f"a table must be a path, a pandas, Polars or PyArrow table or anything with the Arrow stream protocol, "
         f"got {type(table).__name__}; for one respondent use randomize_record"
@@ -121,34 +141,105 @@ def _open_frame(table: Any) -> Source:
 
 
 def _open_pandas(frame: Any) -> Source:
-    _check_names(list(frame.columns), "the table")
-    try:
-        table = pa.Table.from_pandas(frame, preserve_index=False)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        # Arrow's own message repeats the value; the column is all it may say
-        found = re.search(r"column (.+?) with type", str(error))
-        column = f"column {found[1]!r}" if found else "a column"
-        msg = f"{column} of the table mixes types, or holds one that Arrow does not have; convert it to one type first"
-        raise DataError(msg) from None
+    check_names(list(frame.columns), "the table")
+    arrays = {}
+    for name in frame.columns:
+        try:
+            arrays[name] = pa.Array.from_pandas(frame[name])
+        except (pa.ArrowException, OverflowError, UnicodeError, TypeError, ValueError):
+            # the error's own message repeats the value; the column is all that may be said
+            msg = f"column {name!r} mixes types, or holds one that Arrow does not have; convert it to one type first"
+            raise DataError(msg) from None
 
-    def rebuild(out: pa.Table) -> Any:
-        result = out.to_pandas()
-        result.index = frame.index
-        result.attrs = dict(frame.attrs)
+    def rebuild(out: pa.Table, changed: Collection[str]) -> Any:
+        result = frame[out.column_names].copy()
+        for name in changed:
+            result[name] = _pandas_column(out.column(name), frame[name])
         if SEEDED in (out.schema.metadata or {}):
             result.attrs[SEEDED.decode()] = True
         return result
 
-    return _in_memory(table, rebuild, library="pandas")
+    return _in_memory(pa.table(arrays), rebuild, library="pandas")
 
 
-def _in_memory(table: pa.Table, rebuild: Callable[[pa.Table], Any], *, library: str = "pyarrow") -> Source:
-    return Source(
-        table.schema,
-        lambda: iter(table.to_batches(max_chunksize=_BATCH_ROWS)),
-        lambda schema, batches: rebuild(pa.Table.from_batches(batches, schema)),
-        library=library,
+def _pandas_column(column: pa.ChunkedArray, before: Any) -> Any:
+    """Return a column with the index of the one before, and its dtype unless that cannot hold what is in it now."""
+    import pandas
+
+    if before.dtype == object:
+        return pandas.Series(column.to_pylist(), index=before.index, dtype=object)
+    after = column.to_pandas()
+    after.index = before.index
+    whole = isinstance(before.dtype, pandas.CategoricalDtype) or (
+        column.null_count > 0 and getattr(before.dtype, "kind", "O") in "iub" and not hasattr(before.dtype, "na_value")
     )
+    return after if whole else after.astype(before.dtype)
+
+
+def _open_polars(frame: Any) -> Source:
+    import polars
+
+    def rebuild(out: pa.Table, changed: Collection[str]) -> Any:
+        for name in changed:
+            if isinstance(frame.schema[name], polars.Enum):
+                _check_declared(name, out.column(name), frame.schema[name].categories.to_list(), "Enum")
+        return polars.from_arrow(out)
+
+    return _in_memory(frame.to_arrow(), rebuild, library="polars")
+
+
+def _open_duckdb(relation: Any) -> Source:
+    import duckdb
+
+    def rebuild(schema: pa.Schema, batches: Iterator[pa.RecordBatch], *, changed: Collection[str]) -> Any:
+        out = pa.Table.from_batches(batches, schema)
+        result = duckdb.from_arrow(out)
+        kinds = dict(zip(relation.columns, relation.types, strict=True))
+        chosen = []
+        for name in out.column_names:
+            quoted = '"' + name.replace('"', '""') + '"'
+            if kinds[name].id == "enum":
+                declared = kinds[name].children[0][1]
+                if name in changed:
+                    _check_declared(name, out.column(name), declared, "ENUM")
+                quoted = f"CAST({quoted} AS {kinds[name]}) AS {quoted}"
+            chosen.append(quoted)
+        return result.project(", ".join(chosen))
+
+    return _streamed(pa.RecordBatchReader.from_stream(relation), rebuild)
+
+
+def _check_declared(name: str, column: pa.ChunkedArray, declared: Collection[str], kind: str) -> None:
+    """Refuse a design with categories that the column's type cannot hold: they would be lost as nulls."""
+    for chunk in column.chunks:
+        if set(chunk.dictionary.to_pylist()) - set(declared):
+            msg = f"column {name!r} is an {kind} without all the categories of the design; convert it to text first"
+            raise DataError(msg)
+
+
+def _in_memory(
+    table: pa.Table, rebuild: Callable[[pa.Table, Collection[str]], Any], *, library: str = "pyarrow"
+) -> Source:
+    table = table.unify_dictionaries()
+
+    def batches(columns: Sequence[str], *, encoded: Collection[str] = ()) -> Iterator[pa.RecordBatch]:
+        return iter(table.select(columns).to_batches(max_chunksize=_BATCH_ROWS))
+
+    def rebuilt(schema: pa.Schema, batches: Iterator[pa.RecordBatch], *, changed: Collection[str]) -> Any:
+        return rebuild(pa.Table.from_batches(batches, schema), changed)
+
+    return Source(table.schema, batches, rebuilt, library=library)
+
+
+def _streamed(reader: pa.RecordBatchReader, rebuild: Rebuild) -> Source:
+    def batches(columns: Sequence[str], *, encoded: Collection[str] = ()) -> Iterator[pa.RecordBatch]:
+        return (batch.select(columns) for batch in reader)
+
+    return Source(reader.schema, batches, rebuild)
+
+
+def _as_table(schema: pa.Schema, batches: Iterator[pa.RecordBatch], *, changed: Collection[str]) -> pa.Table:
+    return pa.Table.from_batches(batches, schema)
 
 
 # Files.
@@ -157,16 +248,15 @@ def _in_memory(table: pa.Table, rebuild: Callable[[pa.Table], Any], *, library: 
 def _open_file(path: Path) -> Source:
     kind = format_of(path)
     with _reading(path):
-        if not path.stat().st_size:
-            msg = f"{path} is empty"
+        if path.is_dir():
+            msg = f"cannot read {path}: it is a folder; name a file"
             raise SourceError(msg)
-        if kind in _DELIMITERS:
-            return _open_csv(path, _DELIMITERS[kind])
+        if not path.stat().st_size:
+            msg = f"{path} is empty; was it written completely?"
+            raise SourceError(msg)
+        if kind in DELIMITERS:
+            return _open_csv(path, DELIMITERS[kind])
         return _open_parquet(path) if kind == "parquet" else _open_arrow(path)
-
-
-def _as_table(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> pa.Table:
-    return pa.Table.from_batches(batches, schema)
 
 
 def _open_csv(path: Path, delimiter: str) -> Source:
@@ -175,22 +265,46 @@ def _open_csv(path: Path, delimiter: str) -> Source:
     with path.open(encoding="utf-8-sig", newline="") as file:
         try:
             names = next(csv.reader(file, delimiter=delimiter), [])
-        except csv.Error as error:
-            msg = f"cannot read the header of {path}: {error}"
+        except csv.Error:
+            msg = f"cannot read the header of {path}: it is not {delimiter!r}-separated text; was it saved as CSV?"
             raise SourceError(msg) from None
-    _check_names(names, str(path))
-    schema = pa.schema([(name, pa.string()) for name in names])
+        has_rows = bool(file.read(1))
+    check_names(names, str(path))
 
-    def batches() -> Iterator[pa.RecordBatch]:
+    def batches(columns: Sequence[str], *, encoded: Collection[str] = ()) -> Iterator[pa.RecordBatch]:
+        if not has_rows:  # Arrow takes a header without a line end for a broken file
+            return
+        types = {name: ENCODED if name in encoded else pa.string() for name in columns}
         with _reading(path):
             yield from pacsv.open_csv(
                 path,
                 read_options=pacsv.ReadOptions(block_size=_CSV_BLOCK, use_threads=False),
-                parse_options=pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-                convert_options=pacsv.ConvertOptions(column_types=schema, strings_can_be_null=False),
+                # where there is one column, an empty line is a record whose field is empty
+                parse_options=pacsv.ParseOptions(
+                    delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=len(names) > 1
+                ),
+                convert_options=pacsv.ConvertOptions(
+                    column_types=types, include_columns=list(columns), strings_can_be_null=False
+                ),
             )
+            _check_quotes(path, delimiter)
 
-    return Source(schema, batches, _as_table, as_text=True)
+    return Source(pa.schema([(name, pa.string()) for name in names]), batches, _as_table, as_text=True)
+
+
+def _check_quotes(path: Path, delimiter: str) -> None:
+    """Refuse a file that ends within quotes: it was cut short, and its last field with it."""
+    with path.open("rb") as file:
+        quotes = sum(block.count(b'"') for block in iter(lambda: file.read(1 << 20), b""))
+    if quotes % 2:  # or a lone quote stands within a field, which is fine: only a strict reader can tell
+        with path.open(encoding="utf-8-sig", newline="") as text:
+            try:
+                for _ in csv.reader(text, delimiter=delimiter, strict=True):
+                    pass
+            except csv.Error as error:
+                if "unexpected end" in str(error):
+                    msg = f"cannot read {path}: it ends within quotes, so it was cut short; get the file again"
+                    raise SourceError(msg) from None
 
 
 def _open_parquet(path: Path) -> Source:
@@ -198,24 +312,31 @@ def _open_parquet(path: Path) -> Source:
 
     schema = pq.read_schema(path)
 
-    def batches() -> Iterator[pa.RecordBatch]:
-        with _reading(path), pq.ParquetFile(path) as file:
-            yield from file.iter_batches(batch_size=_BATCH_ROWS)
+    def batches(columns: Sequence[str], *, encoded: Collection[str] = ()) -> Iterator[pa.RecordBatch]:
+        texts = [name for name in columns if name in encoded and _is_text(schema.field(name).type)]
+        rows = _CODED_ROWS if len(texts) == len(columns) else _BATCH_ROWS
+        with _reading(path), pq.ParquetFile(path, read_dictionary=texts) as file:
+            for batch in file.iter_batches(batch_size=rows, columns=list(columns)):
+                yield batch.select(columns)  # a column named a would bring along one named a.b
 
     return Source(schema, batches, _as_table)
 
 
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
 def _open_arrow(path: Path) -> Source:
-    def batches() -> Iterator[pa.RecordBatch]:
+    def batches(columns: Sequence[str], *, encoded: Collection[str] = ()) -> Iterator[pa.RecordBatch]:
         with _reading(path), pa.memory_map(str(path)) as file:
             try:
                 reader = pa.ipc.open_file(file)
             except pa.ArrowInvalid:  # the stream form of the same format
                 file.seek(0)
-                yield from pa.ipc.open_stream(file)
+                yield from (batch.select(columns) for batch in pa.ipc.open_stream(file))
                 return
             for number in range(reader.num_record_batches):
-                yield reader.get_batch(number)
+                yield reader.get_batch(number).select(columns)
 
     with pa.memory_map(str(path)) as file:
         try:
@@ -238,107 +359,20 @@ def _reading(path: Path) -> Iterator[None]:
     except pa.ArrowException as error:
         if "UTF8" in str(error) or "UTF-8" in str(error):
             raise _not_utf8(path) from None
-        ragged = re.search(r"(Row #\d+: )?Expected \d+ columns, got \d+", str(error))
-        if ragged:
-            msg = f"cannot read {path}: {ragged[0]}; every row must have as many fields as the header"
+        if ragged := re.search(r"(?:Row #(\d+): )?(Expected \d+ columns, got \d+)", str(error)):
+            row = f"row {int(ragged[1]) - 1}: " if ragged[1] else ""  # Arrow counts the header
+            msg = f"cannot read {path}: {row}{ragged[2]}; every row must have as many fields as the header"
         else:
-            msg = f"cannot read {path}: it is damaged, cut short, or not what its ending says"
+            msg = f"cannot read {path}: {_DAMAGED}"
         raise SourceError(msg) from None
     except OSError as error:
-        reason = error.strerror or "it is damaged, cut short, or not what its ending says"
+        reason = f"{error.strerror}; check its name" if error.strerror else _DAMAGED
         msg = f"cannot read {path}: {reason}"
         raise SourceError(msg) from None
 
 
+_DAMAGED = "it is damaged, cut short, or not what its ending says; get the file again"
+
+
 def _not_utf8(path: Path) -> SourceError:
-    msg = f"cannot read {path}: it is not UTF-8 text; save it again in that encoding"
-    return SourceError(msg)
-
-
-# Outputs.
-
-
-def check_target(path: Path, *, force: bool) -> None:
-    """Refuse an output that exists (unless forced) or whose folder does not."""
-    if path.is_dir():
-        msg = f"cannot write {path}: it is a folder"
-        raise SourceError(msg)
-    if path.exists() and not force:
-        msg = f"{path} exists; choose another name, or overwrite it with --force"
-        raise SourceError(msg)
-    if not path.parent.is_dir():
-        msg = f"cannot write {path}: there is no folder {path.parent}; make it first"
-        raise SourceError(msg)
-
-
-@contextlib.contextmanager
-def replacing(path: Path, *, force: bool = False) -> Iterator[Path]:
-    """Give a path beside the target, which becomes the target if all goes well and disappears if not."""
-    check_target(path, force=force)
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        yield beside
-        beside.replace(path)
-    except OSError as error:
-        if isinstance(error, SourceError):
-            raise
-        msg = f"cannot write {path}: {error.strerror or error}; nothing was written"
-        raise SourceError(msg) from error
-    finally:
-        beside.unlink(missing_ok=True)
-
-
-def write_file(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch], *, force: bool = False) -> int:
-    """Write record batches to a file of the format its ending says; return the number of rows."""
-    kind = format_of(path)
-    rows = 0
-    with replacing(path, force=force) as beside, beside.open("wb") as file, _writer(kind, file, schema) as write:
-        for batch in batches:
-            write(batch)
-            rows += batch.num_rows
-    return rows
-
-
-@contextlib.contextmanager
-def _writer(kind: str, file: Any, schema: pa.Schema) -> Iterator[Callable[[pa.RecordBatch], None]]:
-    if kind in _DELIMITERS:
-        yield _csv_writer(file, schema, _DELIMITERS[kind])
-    elif kind == "parquet":
-        import pyarrow.parquet as pq
-
-        with pq.ParquetWriter(file, schema) as writer:
-            yield writer.write_batch
-    else:
-        with pa.ipc.new_file(file, schema) as writer:
-            yield writer.write_batch
-
-
-def _csv_writer(file: Any, schema: pa.Schema, delimiter: str) -> Callable[[pa.RecordBatch], None]:
-    import pyarrow.csv as pacsv
-
-    header = io.StringIO()
-    csv.writer(header, delimiter=delimiter, lineterminator="\n").writerow(schema.names)
-    file.write(header.getvalue().encode())
-
-    def write(batch: pa.RecordBatch) -> None:
-        plain = _without_dictionaries(batch)
-        for style in ("none", "needed"):  # Arrow's "needed" quotes every text, so try without quotes first
-            block = io.BytesIO()
-            options = pacsv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style=style)
-            try:
-                pacsv.write_csv(plain, block, options)
-            except pa.ArrowInvalid:
-                continue
-            file.write(block.getvalue())
-            return
-        msg = "a column cannot be written as CSV; write Parquet instead"
-        raise SourceError(msg)
-
-    return write
-
-
-def _without_dictionaries(batch: pa.RecordBatch) -> pa.RecordBatch:
-    columns = [
-        column.dictionary_decode() if pa.types.is_dictionary(column.type) else column for column in batch.columns
-    ]
-    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+    return SourceError(f"cannot read {path}: it is not UTF-8 text; save it again in that encoding")

@@ -8,21 +8,27 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from lambdarr.domain import encode
 from lambdarr.errors import DataError
+from lambdarr.parallel import ahead, in_order, worth_compiling
 from lambdarr.sources import open_source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
     from lambdarr.designs import Design
+    from lambdarr.domain import Codes
+
+    Floats = NDArray[np.float64]
+
+_COMPILED_FROM = 1 << 25  # records from which loading compiled loops pays
 
 MAX_CELLS = 10**8
 """The largest table that is counted cell by cell (0.8 GB)."""
@@ -127,65 +133,167 @@ def tally(reports: Any, design: Design, attributes: Iterable[str], *, weights: s
     >>> lr.tally(pa.table({"sex": ["F", "M", "F"]}), design, ["sex"]).values
     array([2., 1.])
     """
-    part = design.select(attributes)
-    sizes = tuple(attribute.size for attribute in part.attributes)
-    if (cells := math.prod(sizes)) > MAX_CELLS:
-        msg = f"a table of {' × '.join(part.names)} has {cells:,} cells, more than {MAX_CELLS:,}; ask for fewer"
-        raise DataError(msg)
+    return tallies(reports, design, [attributes], weights=weights)[0]
+
+
+def tallies(
+    reports: Any, design: Design, tables: Sequence[Iterable[str]], *, weights: str | ArrayLike | None = None
+) -> list[Counts]:
+    """Return the counts of several tables from one pass over the reports.
+
+    Parameters
+    ----------
+    reports, design, weights
+        As for ``tally``.
+    tables : sequence of iterables of str
+        The attributes of each table.
+    """
+    parts = [design.select(attributes) for attributes in tables]
+    for part in parts:
+        _check_cells(part)
     source = open_source(reports)
-    wanted = [*part.names, *([weights] if isinstance(weights, str) else [])]
-    for name in wanted:
+    attributes = {attribute.name: attribute for part in parts for attribute in part.attributes}
+    columns = [*attributes, *([weights] if isinstance(weights, str) and weights not in attributes else [])]
+    for name in columns:
         if name not in source.names:
             msg = f"column {name!r} is not in the reports; they have: {', '.join(source.names)}"
             raise DataError(msg)
+    given = None if weights is None or isinstance(weights, str) else _given_weights(weights)
 
-    given = None if weights is None or isinstance(weights, str) else np.asarray(weights, dtype=np.float64).ravel()
-    values = np.zeros(cells)
-    squares = None if weights is None else np.zeros(cells)
+    def jobs() -> Iterator[tuple[pa.RecordBatch, int]]:
+        row = 0
+        for batch in ahead(source.batches(columns, encoded=list(attributes))):
+            yield batch, row
+            row += batch.num_rows
+
+    def count(job: tuple[pa.RecordBatch, int]) -> _Counted:
+        batch, row = job
+        codes = {
+            name: encode(attribute, batch.column(name), as_text=source.as_text, first_row=row + 1)
+            for name, attribute in attributes.items()
+        }
+        weighted = None
+        if isinstance(weights, str):
+            weighted = _weight_column(batch.column(weights), weights, first_row=row + 1)
+        elif given is not None:
+            weighted = given[row : row + batch.num_rows]
+        if weighted is not None:
+            _check_weights(weighted, batch.num_rows, first_row=row + 1)
+        compiled = worth_compiling(row + batch.num_rows, enough=_COMPILED_FROM)
+        return _Counted(batch.num_rows, [_Cells.of(part, codes, weighted, compiled=compiled) for part in parts])
+
     n = 0
-    for batch in source.batches():
-        flat = np.zeros(batch.num_rows, dtype=np.int64)
-        for attribute in part.attributes:
-            flat *= attribute.size
-            flat += encode(attribute, batch.column(attribute.name), as_text=source.as_text, first_row=n + 1)
-        if squares is None:
-            _add(values, flat, None)
-        else:
-            if isinstance(weights, str):
-                part_weights = _weight_column(batch.column(weights), weights, as_text=source.as_text)
-            else:
-                part_weights = given[n : n + batch.num_rows] if given is not None else np.empty(0)
-            _check_weights(part_weights, batch.num_rows, first_row=n + 1)
-            _add(values, flat, part_weights)
-            _add(squares, flat, part_weights**2)
-        n += batch.num_rows
+    values = [np.zeros(_cells(part)) for part in parts]
+    squares = [np.zeros(_cells(part)) if weights is not None else None for part in parts]
+    for counted in in_order(count, jobs()):
+        n += counted.rows
+        for cells, table, squared in zip(counted.cells, values, squares, strict=True):
+            cells.add_to(table, squared)
     if given is not None and len(given) != n:
         msg = f"weights must be one number per report, got {len(given):,} for {n:,} reports"
         raise DataError(msg)
     if not n:
         msg = "the reports have no rows; there is nothing to count"
         raise DataError(msg)
-    if squares is not None and not values.any():
+    if weights is not None and not values[0].any():
         msg = "weights must not all be zero"
         raise DataError(msg)
-    shaped = None if squares is None else squares.reshape(sizes)
-    return Counts(part.names, values.reshape(sizes), n, shaped, source.library)
+    return [
+        Counts(
+            part.names,
+            table.reshape(_sizes(part)),
+            n,
+            None if square is None else square.reshape(_sizes(part)),
+            library,
+        )
+        for part, table, square, library in zip(parts, values, squares, [source.library] * len(parts), strict=True)
+    ]
 
 
-def _add(table: NDArray[np.float64], cells: NDArray[np.int64], weights: NDArray[np.float64] | None) -> None:
-    if len(table) <= len(cells):
-        table += np.bincount(cells, weights, minlength=len(table))
-    else:  # a table larger than the batch: touch only the cells that occur
-        np.add.at(table, cells, 1.0 if weights is None else weights)
+class _Counted(NamedTuple):
+    rows: int
+    cells: list[_Cells]
 
 
-def _weight_column(column: pa.Array, name: str, *, as_text: bool) -> NDArray[np.float64]:
+class _Cells(NamedTuple):
+    """What one batch adds to one table: sums per cell where the table is small, the records' cells where it is not."""
+
+    sums: Floats | None
+    squares: Floats | None
+    places: NDArray[np.int64] | None
+    weights: Floats | None
+
+    @classmethod
+    def of(cls, part: Design, codes: dict[str, Codes], weights: Floats | None, *, compiled: bool) -> _Cells:
+        """Find the cell of every record; sum them up here, in the thread of the batch, if the table is small."""
+        places = np.zeros(len(codes[part.names[0]]), dtype=np.int64)
+        for attribute in part.attributes:
+            if compiled:
+                from lambdarr import kernels
+
+                kernels.locate(places, codes[attribute.name], attribute.size)
+            else:
+                places *= attribute.size
+                places += codes[attribute.name]
+        cells = _cells(part)
+        if cells > len(places):
+            return cls(None, None, places, weights)
+        sums = np.bincount(places, weights, minlength=cells).astype(np.float64)
+        squares = sums if weights is None else np.bincount(places, weights**2, minlength=cells).astype(np.float64)
+        return cls(sums, squares, None, None)
+
+    def add_to(self, table: Floats, squares: Floats | None) -> None:
+        """Add what was found to the whole."""
+        if self.sums is not None:
+            table += self.sums
+        if squares is not None and self.squares is not None:
+            squares += self.squares
+        if self.places is not None:  # a table larger than the batch: touch only the cells that occur
+            np.add.at(table, self.places, 1.0 if self.weights is None else self.weights)
+            if squares is not None and self.weights is not None:
+                np.add.at(squares, self.places, self.weights**2)
+
+
+def _sizes(part: Design) -> tuple[int, ...]:
+    return tuple(attribute.size for attribute in part.attributes)
+
+
+def _cells(part: Design) -> int:
+    return math.prod(_sizes(part))
+
+
+def _check_cells(part: Design) -> None:
+    if (cells := _cells(part)) > MAX_CELLS:
+        msg = f"a table of {' × '.join(part.names)} has {cells:,} cells, more than {MAX_CELLS:,}; ask for fewer"
+        raise DataError(msg)
+    if len(set(part.names)) < len(part.names):
+        msg = "a table must name each of its attributes once"
+        raise DataError(msg)
+
+
+def _given_weights(weights: ArrayLike) -> Floats:
+    try:
+        return np.asarray(weights, dtype=np.float64).ravel()
+    except (TypeError, ValueError):  # whose message repeats the value
+        msg = "weights must be numbers, one per report"
+        raise DataError(msg) from None
+
+
+def _weight_column(column: pa.Array, name: str, *, first_row: int) -> Floats:
     try:
         return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
     except pa.ArrowException:
-        kind = "text that is not a number" if as_text else f"{column.type}"
-        msg = f"weights must be numbers, but column {name!r} holds {kind}"
+        row = first_row + next((place for place, value in enumerate(column) if not _is_weight(value)), 0)
+        msg = f"weights must be numbers, but column {name!r} holds something else, first at row {row:,}"
         raise DataError(msg) from None
+
+
+def _is_weight(value: pa.Scalar) -> bool:
+    try:
+        value.cast(pa.float64())
+    except pa.ArrowException:
+        return False
+    return True
 
 
 def _check_weights(weights: NDArray[np.float64], rows: int, *, first_row: int) -> None:

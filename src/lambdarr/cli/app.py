@@ -90,7 +90,7 @@ def design(
     One number is a target for all attributes together; NAME=X, repeated, one for each of them.
     """
     import lambdarr
-    from lambdarr.sources import replacing
+    from lambdarr.sinks import replacing
 
     targets = {"lam": lam, "strength": strength, "bits": bits, "epsilon": epsilon}
     given = {f"--{kind}": _target(kind, texts) for kind, texts in targets.items() if texts}
@@ -101,8 +101,8 @@ def design(
         missing=missing,
         **{kind.removeprefix("--"): target for kind, target in given.items()},
     )
-    with replacing(output, force=force) as beside:
-        made.save(beside)
+    with replacing(output, force=force) as file:
+        file.write(made.to_json().encode())
     _show(made)
     _say(f"Design written to {output}.")
 
@@ -166,19 +166,22 @@ def estimate(
     """Estimate the truths' distribution from reports, with standard errors and confidence intervals."""
     import lambdarr
     from lambdarr.reporting import tables as shown
-    from lambdarr.sources import check_target, replacing
+    from lambdarr.sinks import check_target, replacing
+    from lambdarr.tabulation import tallies
 
     if output is not None:
         check_target(output, force=force)
     loaded = lambdarr.Design.load(design)
+    # a name may hold a comma: the whole text is tried before its parts
+    asked = [[text] if text in loaded.names else _names(text) for text in tables]
     found = []
-    for names in tables:
-        table = lambdarr.estimate(reports, loaded, _names(names), inference=inference.value, weights=weights)
+    for counts in tallies(reports, loaded, asked, weights=weights):
+        table = lambdarr.estimate(counts, loaded, inference=inference.value)
         found.append(table.to_simplex() if simplex else table)
     warnings = [warning for table in found if (warning := shown.estimate_warning(table)) is not None]
     if format is Format.TABLE:
         page = io.StringIO()
-        console = Console() if output is None else Console(file=page, width=120)
+        console = Console(emoji=False) if output is None else Console(file=page, width=120, emoji=False)
         for table in found:
             console.print(shown.estimate_table(table, level))
         text = page.getvalue()
@@ -190,8 +193,8 @@ def estimate(
         )
         text += "\n"
     if output is not None:
-        with replacing(output, force=force) as beside:
-            beside.write_text(text, encoding="utf-8")
+        with replacing(output, force=force) as file:
+            file.write(text.encode())
         _say(f"{len(found)} {'table' if len(found) == 1 else 'tables'} written to {output}.")
     elif format is not Format.TABLE:
         typer.echo(text, nl=False)
@@ -241,7 +244,7 @@ def demo(folder: Annotated[Path, typer.Argument(help="Where the demo leaves its 
     """Run the whole job on a made-up survey: design, randomize, estimate beside the known truth."""
     from lambdarr.cli.demo import run
 
-    run(folder, Console())
+    run(folder, Console(emoji=False))
 
 
 # Parsing and printing.
@@ -284,15 +287,15 @@ def _show(loaded: Any) -> None:
 
 
 def _print(thing: Any) -> None:
-    Console().print(thing)
+    Console(emoji=False).print(thing)
 
 
 def _say(text: str) -> None:
-    Console().print(text, markup=False, highlight=False, soft_wrap=True)
+    Console(emoji=False).print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _to_stderr(text: str) -> None:
-    Console(stderr=True).print(text, markup=False, highlight=False, soft_wrap=True)
+    Console(stderr=True, emoji=False).print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _print_json(value: Any) -> None:
@@ -304,7 +307,7 @@ class _Progress:
 
     def __init__(self, what: str) -> None:
         self._what = what
-        self._status = Console(stderr=True).status(f"{what} …")
+        self._status = Console(stderr=True, emoji=False).status(f"{what} …")
 
     def __enter__(self) -> Callable[[int], None]:
         self._status.__enter__()

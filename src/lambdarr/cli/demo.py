@@ -14,7 +14,7 @@ from lambdarr.reporting.tables import (
     estimate_warning,
     estimates_csv,
 )
-from lambdarr.sources import write_file
+from lambdarr.sinks import write_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,7 +49,11 @@ def survey(people: int = PEOPLE) -> pa.Table:
 def run(folder: Path, console: Console) -> None:
     """Run the demo, leaving its files in ``folder``."""
     truths, reports = folder / "truths.csv", folder / "reports.csv"
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        msg = f"cannot make the folder {folder}: {error.strerror}; choose another name"
+        raise lambdarr.SourceError(msg) from None
 
     def step(number: int, text: str, command: str) -> None:
         console.print(f"\n[bold]{number}. {text}[/]\n   $ {command}")

@@ -46,7 +46,7 @@ def design_values(design: Design) -> dict[str, Any]:
             }
             for attribute, channel in zip(design.attributes, design.channels, strict=True)
         ],
-        "joint": {**_measures(design), "noise_amplification": design.noise_amplification},
+        "joint": {**_measures(design), "noise_amplification": finite(design.noise_amplification)},
         "attenuation": design.attenuation().tolist(),
         "released": list(design.released),
     }
@@ -81,7 +81,7 @@ def _measure_cells(thing: Channel | Design | Leak) -> tuple[str, str, str, str]:
 
 def _cells(design: Design) -> str:
     cells = math.prod(channel.size for channel in design.channels)
-    return f"{cells:,}" if cells < 10**9 else f"{cells:.1e}"
+    return f"{cells:,}" if cells < 10**9 else f"about 10^{len(str(cells)) - 1}"
 
 
 def attenuation_table(design: Design) -> Table | None:
@@ -155,24 +155,22 @@ def estimate_values(estimate: Estimate, level: float) -> dict[str, Any]:
         "n": estimate.n,
         "level": level,
         "expected_error": estimate.expected_error,
-        "cells": list(_cell_rows(estimate, level)),
+        "cells": [
+            {
+                "categories": [a.values[code] for a, code in zip(estimate.design.attributes, codes, strict=True)],
+                **dict(zip(_NUMBERS, numbers, strict=True)),
+            }
+            for codes, *numbers in _numbered_cells(estimate, level)
+        ],
     }
-
-
-def _cell_rows(estimate: Estimate, level: float) -> Iterator[dict[str, Any]]:
-    rows: list[dict[str, Any]] = estimate.to_frame(level=level, library="pyarrow").to_pylist()
-    for row in rows:
-        numbers = dict(list(row.items())[len(estimate.attributes) :])
-        yield {"categories": [row[name] for name in estimate.attributes], **numbers}
 
 
 def estimates_csv(estimates: Sequence[Estimate], level: float) -> str:
     """Return estimated tables as CSV text, one row per cell; columns of attributes a table does not have stay empty."""
     names = list(dict.fromkeys(name for estimate in estimates for name in estimate.attributes))
-    numbers = ["estimate", "standard_error", "lower", "upper", "count"]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["table", *names, *numbers])
+    writer.writerow(["table_" if "table" in names else "table", *names, *_numbers_beside(names)])
     for estimate in estimates:
         places = [estimate.attributes.index(name) if name in estimate.attributes else None for name in names]
         labels = [attribute.labels for attribute in estimate.design.attributes]
@@ -180,6 +178,14 @@ def estimates_csv(estimates: Sequence[Estimate], level: float) -> str:
             shown = ["" if place is None else labels[place][codes[place]] for place in places]
             writer.writerow([" × ".join(estimate.attributes), *shown, *values])
     return text.getvalue()
+
+
+_NUMBERS = ("estimate", "standard_error", "lower", "upper", "count")
+
+
+def _numbers_beside(names: Sequence[str]) -> list[str]:
+    """Return the headings of the numbers, apart from any attribute of the same name."""
+    return [f"{number}_" if number in names else number for number in _NUMBERS]
 
 
 def _numbered_cells(estimate: Estimate, level: float) -> Iterator[tuple[Any, ...]]:

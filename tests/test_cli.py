@@ -1,0 +1,614 @@
+import csv
+import io
+import json
+from pathlib import Path
+
+import jsonschema
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import lambdarr as lr
+from lambdarr.cli import app
+
+COMMANDS = ["design", "show", "randomize", "estimate", "audit", "paper", "demo"]
+FORMATS = ["csv", "tsv", "parquet", "arrow"]
+SCHEMA = json.loads((Path(__file__).parents[1] / "spec" / "design.schema.json").read_text(encoding="utf-8"))
+MEASURES = {"bits", "strength", "epsilon", "truthfulness"}
+NUMBERS = ["estimate", "standard_error", "lower", "upper", "count"]
+
+# 60 people; sex and vote are text, age is a class number, w a survey weight
+PEOPLE = pa.table(
+    {
+        "sex": ["F", "M", "F"] * 20,
+        "vote": ["left", "right", "none", "left", "left", "none"] * 10,
+        "age": [1, 2, 3, 3, 2] * 12,
+        "w": [2.0, 1.0, 0.5, 1.5] * 15,
+    }
+)
+
+
+def write(table, path):
+    if path.suffix == ".parquet":
+        pq.write_table(table, path)
+    elif path.suffix == ".arrow":
+        feather.write_feather(table, path, compression="uncompressed")
+    else:
+        delimiter = {".csv": ",", ".tsv": "\t"}[path.suffix]
+        pacsv.write_csv(table, path, pacsv.WriteOptions(delimiter=delimiter))
+    return path
+
+
+def read(path):
+    if path.suffix == ".parquet":
+        return pq.read_table(path).to_pydict()
+    if path.suffix == ".arrow":
+        return feather.read_table(path).to_pydict()
+    with path.open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file, delimiter={".csv": ",", ".tsv": "\t"}[path.suffix])
+    return {name: [row[place] for row in rows] for place, name in enumerate(header)}
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
+
+
+def run(*arguments):
+    """Return the result of a command that must succeed."""
+    result = invoke(*arguments)
+    assert result.exit_code == 0, (result.stderr, result.exception)
+    return result
+
+
+def refuse(*arguments):
+    """Return the message of a command that must be refused."""
+    result = invoke(*arguments)
+    assert result.exit_code == 2, (result.stdout, result.exception)
+    return result.stderr
+
+
+def rows_of(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+@pytest.fixture
+def people(tmp_path):
+    return write(PEOPLE, tmp_path / "people.csv")
+
+
+@pytest.fixture
+def design_path(tmp_path):
+    """Keep rate 1/2 for sex and vote, 1 for age; weights are kept."""
+    path = tmp_path / "design.json"
+    attributes = {"sex": ["F", "M"], "vote": ["left", "none", "right"], "age": [1, 2, 3]}
+    lr.design(attributes, lam={"sex": 0.5, "vote": 0.5, "age": 1.0}, keep=["w"]).save(path)
+    return path
+
+
+@pytest.fixture
+def design(design_path):
+    return lr.Design.load(design_path)
+
+
+# design
+
+
+@pytest.mark.parametrize(
+    ("options", "measure", "expected"),
+    [
+        (["--lam", "0.5"], lambda d: [c.lam for c in d.channels], [0.5, 0.5]),
+        (["--lam", "sex=0.5", "--lam", "vote=0.25"], lambda d: [c.lam for c in d.channels], [0.5, 0.25]),
+        (["--strength", "0.6"], lambda d: [d.strength], [0.6]),
+        (["--strength", "sex=0.6", "--strength", "vote=0.7"], lambda d: [c.strength for c in d.channels], [0.6, 0.7]),
+        (["--bits", "1.5"], lambda d: [d.bits], [1.5]),
+        (["--bits", "sex=0.5", "--bits", "vote=1"], lambda d: [c.bits for c in d.channels], [0.5, 1]),
+        (["--epsilon", "2"], lambda d: [d.epsilon], [2]),
+        (["--epsilon", "sex=1", "--epsilon", "vote=2"], lambda d: [c.epsilon for c in d.channels], [1, 2]),
+        (["--lam", "sex=0.5", "--epsilon", "vote=2"], lambda d: [d.channels[0].lam, d.channels[1].epsilon], [0.5, 2]),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) and isinstance(value[0], str) else "",
+)
+def test_design_meets_each_form_of_target(people, tmp_path, options, measure, expected):
+    run("design", people, "-o", tmp_path / "d.json", "--columns", "sex,vote", *options)
+    assert measure(lr.Design.load(tmp_path / "d.json")) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_design_finds_the_categories_of_every_format(tmp_path, format):
+    path = write(PEOPLE, tmp_path / f"people.{format}")
+    run("design", path, "-o", tmp_path / "d.json", "--lam", "0.5", "--keep", "w")
+    found = {a.name: a.categories for a in lr.Design.load(tmp_path / "d.json").attributes}
+    assert found == {"sex": ("F", "M"), "vote": ("left", "none", "right"), "age": (1, 2, 3)}
+
+
+def test_design_takes_the_columns_that_are_named_in_their_order(people, tmp_path):
+    run("design", people, "-o", tmp_path / "d.json", "--lam", "0.5", "--columns", "vote, sex")
+    assert lr.Design.load(tmp_path / "d.json").names == ("vote", "sex")
+
+
+def test_design_lists_the_columns_to_keep(people, tmp_path):
+    run("design", people, "-o", tmp_path / "d.json", "--lam", "0.5", "--keep", "w,age")
+    loaded = lr.Design.load(tmp_path / "d.json")
+    assert (loaded.names, loaded.kept) == (("sex", "vote"), ("w", "age"))
+
+
+def test_design_says_which_columns_it_keeps(people, tmp_path):
+    result = run("design", people, "-o", tmp_path / "d.json", "--lam", "0.5", "--keep", "w,age")
+    assert "Released unrandomized: w, age" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "categories", "missing"),
+    [([], ("NA", "a", "b"), ""), (["--missing", "NA"], ("", "a", "b"), "NA"), (["--missing", "?"], None, None)],
+    ids=["the empty field", "NA", "a text that does not occur"],
+)
+def test_design_reads_missing_values_as_it_is_told(tmp_path, options, categories, missing):
+    data = tmp_path / "data.csv"
+    data.write_text("answer,id\na,1\nNA,2\n,3\nb,4\n", encoding="utf-8")
+    run("design", data, "-o", tmp_path / "d.json", "--lam", "0.5", "--columns", "answer", *options)
+    attribute = lr.Design.load(tmp_path / "d.json").attributes[0]
+    assert (attribute.categories, attribute.missing) == (categories or ("", "NA", "a", "b"), missing)
+
+
+def test_design_reads_a_column_name_with_an_equals_sign(tmp_path):
+    data = tmp_path / "data.csv"
+    data.write_text("a=b\nx\ny\n", encoding="utf-8")
+    run("design", data, "-o", tmp_path / "d.json", "--lam", "a=b=0.25")
+    assert lr.Design.load(tmp_path / "d.json").channels[0].lam == 0.25
+
+
+def test_design_writes_what_the_published_schema_describes(people, tmp_path):
+    run("design", people, "-o", tmp_path / "d.json", "--strength", "0.6", "--keep", "w")
+    document = json.loads((tmp_path / "d.json").read_text(encoding="utf-8"))
+    assert list(jsonschema.Draft202012Validator(SCHEMA).iter_errors(document)) == []
+
+
+def test_design_replaces_an_existing_file_when_forced(people, tmp_path):
+    (tmp_path / "d.json").write_text("old", encoding="utf-8")
+    run("design", people, "-o", tmp_path / "d.json", "--lam", "0.5", "--keep", "w", "--force")
+    assert lr.Design.load(tmp_path / "d.json").kept == ("w",)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "target"),
+        (["--lam", "0.5", "--lam", "0.6"], "twice"),
+        (["--lam", "sex=0.5", "--lam", "sex=0.6"], "'sex'"),
+        (["--lam", "0.5", "--lam", "sex=0.6"], "not both"),
+        (["--lam", "0.5", "--strength", "0.6"], "lam and strength"),
+        (["--lam", "sex=0.5", "--strength", "sex=0.6"], "'sex' has two targets"),
+        (["--lam", "sex=0.5"], "'vote' has no target"),
+        (["--lam", "half"], "--lam must be a number"),
+        (["--lam", "height=0.5"], "'height'"),
+        (["--lam", "0.5", "--columns", "height"], "'height'"),
+        (["--lam", "0.5", "--keep", "height"], "'height'"),
+        (["--lam", "0.5", "--keep", "sex,vote,age,w"], "no column is left"),
+    ],
+    ids=" ".join,
+)
+def test_design_refuses_options_that_make_no_design(people, tmp_path, options, said):
+    assert said in refuse("design", people, "-o", tmp_path / "d.json", *options)
+    assert not (tmp_path / "d.json").exists()
+
+
+# show
+
+
+def test_show_json_has_the_published_shape(design_path):
+    shown = json.loads(run("show", design_path, "--json").stdout)
+    assert shown.keys() >= {"attributes", "joint", "attenuation"}
+    for attribute in shown["attributes"]:
+        assert attribute.keys() >= {"name", "size", "lambda", "threshold"} | MEASURES
+    assert shown["joint"].keys() >= MEASURES | {"noise_amplification"}
+
+
+def test_show_json_says_what_one_attribute_is(design_path):
+    shown = json.loads(run("show", design_path, "--json").stdout)["attributes"][0]
+    expected = {"name": "sex", "size": 2, "lambda": 0.5, "threshold": 2**31, "bits": 0.8112781, "strength": 0.8112781}
+    expected |= {"epsilon": 1.0986123, "truthfulness": 0.75}
+    assert {key: shown[key] for key in expected} == pytest.approx(expected)
+
+
+def test_show_json_says_what_the_joint_is(tmp_path):
+    made = lr.design({"sex": ["F", "M"], "smokes": ["no", "yes"]}, lam=0.5)
+    made.save(tmp_path / "d.json")
+    joint = json.loads(run("show", tmp_path / "d.json", "--json").stdout)["joint"]
+    expected = {"bits": 1.6225562, "strength": 0.8112781, "epsilon": 2.1972246, "truthfulness": 0.5625}
+    assert {key: joint[key] for key in expected} == pytest.approx(expected)
+    assert joint["noise_amplification"] == 4
+
+
+def test_show_json_has_the_attenuation_of_every_pair(design_path):
+    shown = json.loads(run("show", design_path, "--json").stdout)
+    expected = [[0.25, 0.25, 0.5], [0.25, 0.25, 0.5], [0.5, 0.5, 1]]
+    for row, expected_row in zip(shown["attenuation"], expected, strict=True):
+        assert row == pytest.approx(expected_row, abs=1e-8)
+
+
+def test_show_json_writes_an_infinite_epsilon_as_null(design_path):
+    shown = json.loads(run("show", design_path, "--json").stdout)
+    assert (shown["attributes"][2]["epsilon"], shown["joint"]["epsilon"]) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "said", ["sex", "vote", "age", "0.5000", "81.1%", "75.0%", "∞", "Released unrandomized: age, w"]
+)
+def test_show_prints_the_design_for_a_person(design_path, said):
+    assert said in run("show", design_path).stdout
+
+
+@pytest.mark.parametrize("command", ["show", "audit"])
+def test_names_are_printed_as_they_are(tmp_path, command):
+    """Neither as the terminal library's markup nor as its emoji."""
+    lr.design({"[b]q:a:": ["x", "y"]}, lam=0.5).save(tmp_path / "d.json")
+    assert "[b]q:a:" in run(command, tmp_path / "d.json").stdout
+
+
+def test_an_error_prints_names_as_they_are(tmp_path):
+    assert "[b]q:a:.json" in refuse("show", tmp_path / "[b]q:a:.json")
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=["table", "json"])
+@pytest.mark.parametrize("command", ["show", "audit"])
+def test_a_design_of_many_attributes_can_be_shown(tmp_path, command, options):
+    """400 attributes of 8 categories: 1/Πλ and the number of cells are beyond a float."""
+    lr.design({f"a{j}": range(8) for j in range(400)}, lam=0.1).save(tmp_path / "d.json")
+    assert "a399" in run(command, tmp_path / "d.json", *options).stdout
+
+
+# randomize
+
+
+@pytest.mark.parametrize("output", FORMATS)
+@pytest.mark.parametrize("input", FORMATS)
+def test_randomize_writes_every_record_in_every_format(tmp_path, design_path, input, output):
+    path, reports = write(PEOPLE, tmp_path / f"people.{input}"), tmp_path / f"reports.{output}"
+    result = run("randomize", path, "-d", design_path, "-o", reports)
+    assert "60 records" in result.stdout
+    found = read(reports)
+    assert list(found) == ["sex", "vote", "age", "w"]
+    assert len(found["sex"]) == 60
+    assert set(found["vote"]) <= {"left", "none", "right"}
+
+
+@pytest.mark.parametrize("output", FORMATS)
+@pytest.mark.parametrize("input", FORMATS)
+def test_reports_in_every_format_can_be_estimated(tmp_path, design_path, input, output):
+    path, reports = write(PEOPLE, tmp_path / f"people.{input}"), tmp_path / f"reports.{output}"
+    run("randomize", path, "-d", design_path, "-o", reports)
+    result = run("estimate", reports, "-d", design_path, "-t", "age", "--weights", "w", "--format", "csv")
+    truth = lr.tally(PEOPLE, lr.Design.load(design_path), ["age"], weights="w").values
+    assert [float(row["count"]) for row in rows_of(result.stdout)] == pytest.approx(truth)
+
+
+def test_randomize_changes_the_answers(tmp_path):
+    """2,000 answers at λ = 0.5: all unchanged with probability 0.75^2000."""
+    path = write(pa.table({"sex": ["F", "M"] * 1000}), tmp_path / "people.csv")
+    lr.design({"sex": ["F", "M"]}, lam=0.5).save(tmp_path / "d.json")
+    run("randomize", path, "-d", tmp_path / "d.json", "-o", tmp_path / "reports.csv")
+    assert read(tmp_path / "reports.csv") != read(path)
+
+
+def test_randomize_gives_other_reports_every_time(tmp_path):
+    path = write(pa.table({"sex": ["F", "M"] * 1000}), tmp_path / "people.csv")
+    lr.design({"sex": ["F", "M"]}, lam=0.5).save(tmp_path / "d.json")
+    for name in ("one.csv", "two.csv"):
+        run("randomize", path, "-d", tmp_path / "d.json", "-o", tmp_path / name)
+    assert read(tmp_path / "one.csv") != read(tmp_path / "two.csv")
+
+
+def test_randomize_keeps_a_column_by_name_and_says_so(people, tmp_path):
+    lr.design({"sex": ["F", "M"]}, lam=0.5).save(tmp_path / "d.json")
+    arguments = ["-d", tmp_path / "d.json", "-o", tmp_path / "reports.csv", "--keep", "w,age", "--drop", "vote"]
+    result = run("randomize", people, *arguments)
+    assert "Released unrandomized: w, age" in result.stdout
+    assert read(tmp_path / "reports.csv")["w"] == read(people)["w"]
+
+
+def test_randomize_drops_a_column_by_name(people, tmp_path):
+    lr.design({"sex": ["F", "M"]}, lam=0.5).save(tmp_path / "d.json")
+    run("randomize", people, "-d", tmp_path / "d.json", "-o", tmp_path / "reports.csv", "--drop", "vote,age,w")
+    assert list(read(tmp_path / "reports.csv")) == ["sex"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--keep", "sex"], "'sex'"),
+        (["--drop", "sex"], "'sex'"),
+        (["--keep", "height"], "'height'"),
+        (["--drop", "height"], "'height'"),
+        (["--drop", "w"], "'w' is both kept and dropped"),
+    ],
+    ids=" ".join,
+)
+def test_randomize_refuses_to_keep_or_drop_what_it_cannot(people, design_path, tmp_path, options, said):
+    assert said in refuse("randomize", people, "-d", design_path, "-o", tmp_path / "reports.csv", *options)
+    assert not (tmp_path / "reports.csv").exists()
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_randomize_can_replace_its_own_input_when_forced(tmp_path, design_path, format):
+    path = write(PEOPLE, tmp_path / f"people.{format}")
+    run("randomize", path, "-d", design_path, "-o", path, "--force")
+    assert len(read(path)["sex"]) == 60
+    assert [file.name for file in tmp_path.glob(".*")] == []
+
+
+# estimate
+
+
+@pytest.fixture
+def reports(tmp_path):
+    """A file that stands for reports: 40 F and 20 M, of all ages."""
+    return write(PEOPLE, tmp_path / "reports.csv")
+
+
+def estimate_csv(reports, design_path, *options):
+    return rows_of(run("estimate", reports, "-d", design_path, "--format", "csv", *options).stdout)
+
+
+def test_estimate_undoes_the_randomization(reports, design_path):
+    rows = estimate_csv(reports, design_path, "-t", "sex")  # (2/3 − 1/4)/(1/2)
+    assert [float(row["estimate"]) for row in rows] == pytest.approx([5 / 6, 1 / 6])
+
+
+def test_estimate_csv_agrees_with_the_library(reports, design_path, design):
+    rows = estimate_csv(reports, design_path, "-t", "sex,vote")
+    expected = lr.estimate(PEOPLE, design, ["sex", "vote"]).to_frame().to_pylist()
+    for row, expected_row in zip(rows, expected, strict=True):
+        assert (row["sex"], row["vote"]) == (expected_row["sex"], expected_row["vote"])
+        assert [float(row[name]) for name in NUMBERS] == pytest.approx([expected_row[name] for name in NUMBERS])
+
+
+def test_estimate_csv_puts_several_tables_in_one_file(reports, design_path):
+    rows = estimate_csv(reports, design_path, "-t", "sex", "-t", "vote,sex")
+    assert [row["table"] for row in rows] == ["sex"] * 2 + ["vote × sex"] * 6
+    assert [row["vote"] for row in rows[:2]] == ["", ""]
+
+
+@pytest.mark.parametrize("name", ["estimate", "count", "table"])
+def test_estimate_csv_names_its_columns_apart(tmp_path, name):
+    """An attribute may be called what a column of the output is called."""
+    reports = write(pa.table({name: ["x", "y"]}), tmp_path / "reports.csv")
+    lr.design({name: ["x", "y"]}, lam=0.5).save(tmp_path / "d.json")
+    text = run("estimate", reports, "-d", tmp_path / "d.json", "-t", name, "--format", "csv").stdout
+    header = next(csv.reader(io.StringIO(text)))
+    assert len(set(header)) == len(header)
+
+
+def test_estimate_json_agrees_with_the_library(reports, design_path, design):
+    text = run("estimate", reports, "-d", design_path, "-t", "sex", "-t", "age,sex", "--format", "json").stdout
+    tables = json.loads(text)["tables"]
+    assert [table["attributes"] for table in tables] == [["sex"], ["age", "sex"]]
+    assert tables[1]["cells"][1]["categories"] == [1, "M"]
+    expected = lr.estimate(PEOPLE, design, ["age", "sex"])
+    assert [cell["estimate"] for cell in tables[1]["cells"]] == pytest.approx(expected.values.ravel())
+    assert (tables[1]["n"], tables[1]["level"], tables[1]["inference"]) == (60, 0.95, "population")
+
+
+@pytest.mark.parametrize("name", ["estimate", "count"])
+def test_estimate_json_has_the_same_keys_whatever_an_attribute_is_called(tmp_path, name):
+    reports = write(pa.table({name: ["x", "y"]}), tmp_path / "reports.csv")
+    lr.design({name: ["x", "y"]}, lam=0.5).save(tmp_path / "d.json")
+    text = run("estimate", reports, "-d", tmp_path / "d.json", "-t", name, "--format", "json").stdout
+    assert json.loads(text)["tables"][0]["cells"][0].keys() >= {"categories", *NUMBERS}
+
+
+def test_estimate_prints_a_table_for_a_person(reports, design_path):
+    shown = run("estimate", reports, "-d", design_path, "-t", "sex", "-t", "age").stdout
+    for said in ("sex", "age", "83.33%", "16.67%", "95 % interval", "66.67%"):
+        assert said in shown
+
+
+def test_estimate_of_a_category_prints_it_as_it_is(tmp_path):
+    reports = write(pa.table({"q": ["[b]x[/b]", ":x:"] * 50}), tmp_path / "reports.csv")
+    lr.design({"q": ["[b]x[/b]", ":x:"]}, lam=0.5).save(tmp_path / "d.json")
+    shown = run("estimate", reports, "-d", tmp_path / "d.json", "-t", "q").stdout
+    assert "[b]x[/b]" in shown
+    assert ":x:" in shown
+
+
+def test_estimate_takes_an_attribute_whose_name_holds_a_comma(tmp_path):
+    reports = write(pa.table({"age, years": ["x", "y"] * 50}), tmp_path / "reports.csv")
+    lr.design({"age, years": ["x", "y"]}, lam=0.5).save(tmp_path / "d.json")
+    assert "50.00%" in run("estimate", reports, "-d", tmp_path / "d.json", "-t", "age, years").stdout
+
+
+def test_estimate_level_sets_the_intervals(reports, design_path, design):
+    rows = estimate_csv(reports, design_path, "-t", "sex", "--level", "0.8")
+    expected = lr.estimate(PEOPLE, design, ["sex"]).interval(0.8)
+    assert [float(row["lower"]) for row in rows] == pytest.approx(expected.lower)
+    assert [float(row["upper"]) for row in rows] == pytest.approx(expected.upper)
+
+
+def test_estimate_prints_the_level_it_was_asked_for(reports, design_path):
+    assert "99.9 % interval" in run("estimate", reports, "-d", design_path, "-t", "sex", "--level", "0.999").stdout
+
+
+@pytest.mark.parametrize("inference", ["population", "finite"])
+def test_estimate_inference_sets_the_standard_errors(reports, design_path, design, inference):
+    rows = estimate_csv(reports, design_path, "-t", "sex", "--inference", inference)
+    expected = lr.estimate(PEOPLE, design, ["sex"], inference=inference).standard_errors
+    assert [float(row["standard_error"]) for row in rows] == pytest.approx(expected)
+
+
+def test_estimate_weights_are_a_column(reports, design_path, design):
+    rows = estimate_csv(reports, design_path, "-t", "sex", "--weights", "w")
+    expected = lr.estimate(PEOPLE, design, ["sex"], weights=PEOPLE["w"].to_numpy())
+    assert [float(row["estimate"]) for row in rows] == pytest.approx(expected.values)
+    assert [float(row["standard_error"]) for row in rows] == pytest.approx(expected.standard_errors)
+
+
+@pytest.mark.parametrize(("options", "expected"), [([], [1.3, -0.3]), (["--simplex"], [1, 0])])
+def test_estimate_leaves_negative_cells_unless_told_otherwise(tmp_path, design_path, options, expected):
+    reports = write(pa.table({"sex": ["F"] * 9 + ["M"]}), tmp_path / "few.csv")
+    rows = estimate_csv(reports, design_path, "-t", "sex", *options)
+    assert [float(row["estimate"]) for row in rows] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("format", ["csv", "json"])
+def test_estimate_writes_to_a_file_what_it_would_print(reports, design_path, tmp_path, format):
+    arguments = ["estimate", reports, "-d", design_path, "-t", "sex", "--format", format]
+    run(*arguments, "-o", tmp_path / "out.txt")
+    assert (tmp_path / "out.txt").read_text(encoding="utf-8") == run(*arguments).stdout
+
+
+def test_estimate_writes_a_table_to_a_file(reports, design_path, tmp_path):
+    result = run("estimate", reports, "-d", design_path, "-t", "sex", "-o", tmp_path / "out.txt")
+    assert "83.33%" in (tmp_path / "out.txt").read_text(encoding="utf-8")
+    assert "1 table written to" in result.stdout
+
+
+def test_estimate_replaces_an_existing_file_when_forced(reports, design_path, tmp_path):
+    (tmp_path / "out.csv").write_text("old", encoding="utf-8")
+    arguments = ["-t", "sex", "--format", "csv", "-o", tmp_path / "out.csv", "--force"]
+    run("estimate", reports, "-d", design_path, *arguments)
+    assert (tmp_path / "out.csv").read_text(encoding="utf-8").startswith("table,sex,estimate")
+
+
+def test_estimate_warns_of_a_table_that_is_mostly_noise(tmp_path):
+    reports = write(pa.table({"sex": ["F", "M"] * 5}), tmp_path / "reports.csv")
+    lr.design({"sex": ["F", "M"]}, lam=0.1).save(tmp_path / "d.json")
+    result = run("estimate", reports, "-d", tmp_path / "d.json", "-t", "sex", "--format", "csv")
+    assert result.stderr.startswith("Warning: sex: mostly noise")
+    assert len(rows_of(result.stdout)) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["-t", "height"], "'height'"),
+        (["-t", "sex,sex"], "'sex'"),
+        (["-t", ""], "at least one of: sex, vote, age"),
+        (["-t", "sex", "--level", "1"], "level must be between 0 and 1"),
+        (["-t", "sex", "--level", "nan"], "level must be between 0 and 1"),
+        (["-t", "sex", "--weights", "height"], "'height'"),
+        (["-t", "sex", "--inference", "guess"], "--inference"),
+        (["-t", "sex", "--format", "xml"], "--format"),
+        ([], "--table"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("output", [[], ["-o", "out.csv"]], ids=["printed", "to a file"])
+def test_estimate_refuses_what_it_cannot_estimate(reports, design_path, tmp_path, monkeypatch, options, said, output):
+    monkeypatch.chdir(tmp_path)
+    assert said in refuse("estimate", reports, "-d", design_path, *options, *output)
+    assert not (tmp_path / "out.csv").exists()
+
+
+# audit, paper, demo
+
+
+def test_audit_json_says_what_each_attribute_gives_away(design_path):
+    found = json.loads(run("audit", design_path, "--json").stdout)["attributes"][0]
+    expected = {"bits": 0.8112781, "strength": 0.8112781, "epsilon": 1.0986123, "truthfulness": 0.75}
+    expected |= {"capacity": 0.1887219, "guess_gain": 1.5, "worst_posterior": 0.75}
+    assert {key: found[key] for key in expected} == pytest.approx(expected)
+
+
+def test_audit_json_says_what_the_record_gives_away(design_path):
+    found = json.loads(run("audit", design_path, "--json").stdout)
+    assert found["joint"]["epsilon"] is None
+    assert found["joint"]["truthfulness"] == pytest.approx(0.75 * 2 / 3)
+    assert found["released"] == ["age", "w"]
+
+
+@pytest.mark.parametrize("said", ["sex", "joint", "1.099", "∞", "× 1.5", "Released unrandomized: age, w"])
+def test_audit_prints_the_reckoning_for_a_person(design_path, said):
+    assert said in run("audit", design_path).stdout
+
+
+def test_paper_json_has_the_published_shape():
+    items = json.loads(run("paper", "--json").stdout)["items"]
+    assert items
+    for item in items:
+        assert item.keys() >= {"where", "published", "computed", "agrees", "note"}
+
+
+def test_paper_explains_every_disagreement():
+    items = json.loads(run("paper", "--json").stdout)["items"]
+    notes = [item["note"] for item in items if not item["agrees"]]
+    assert notes
+    assert all(notes)
+
+
+def test_paper_shows_the_misprint_beside_the_number():
+    items = json.loads(run("paper", "--json").stdout)["items"]
+    assert (0.7, 0.07, False) in [(item["published"], item["computed"], item["agrees"]) for item in items]
+
+
+def test_paper_prints_as_many_rows_as_there_are_items():
+    items = json.loads(run("paper", "--json").stdout)["items"]
+    shown = run("paper").stdout
+    assert f"{sum(item['agrees'] for item in items)} of {len(items)} agree" in shown
+    assert shown.count("differs ") == sum(not item["agrees"] for item in items)
+
+
+@pytest.fixture(scope="module")
+def demo_folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo") / "new" / "folder"
+    return folder, run("demo", folder).stdout
+
+
+@pytest.mark.parametrize("name", ["design.json", "reports.csv", "estimates.csv"])
+def test_demo_leaves_its_files(demo_folder, name):
+    assert (demo_folder[0] / name).stat().st_size
+
+
+def test_demo_shows_the_estimates_beside_the_truth(demo_folder):
+    assert "truth" in demo_folder[1]
+    assert "intervals hold the truth" in demo_folder[1]
+
+
+def test_demo_files_go_through_the_other_commands(demo_folder):
+    folder, _ = demo_folder
+    rows = estimate_csv(folder / "reports.csv", folder / "design.json", "-t", "drugs")
+    with (folder / "estimates.csv").open(encoding="utf-8", newline="") as file:
+        left = [row for row in csv.DictReader(file) if row["table"] == "drugs"]
+    assert [row["estimate"] for row in rows] == [row["estimate"] for row in left]
+
+
+def test_demo_can_run_again_in_its_folder(demo_folder):
+    run("demo", demo_folder[0])
+    assert lr.Design.load(demo_folder[0] / "design.json").names == ("sex", "age", "smokes", "drugs")
+
+
+def test_demo_refuses_a_folder_that_is_a_file(tmp_path):
+    (tmp_path / "file").write_text("mine", encoding="utf-8")
+    assert "file" in refuse("demo", tmp_path / "file")
+    assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
+
+
+# the command line itself
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_every_command_has_an_example(command):
+    assert f"Example: lambdarr {command}" in run(command, "--help").stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_lists_every_command(command):
+    assert f" {command} " in run("--help").stdout
+
+
+def test_an_unknown_command_is_refused():
+    assert "anonymize" in refuse("anonymize")
+
+
+def test_shell_completion_can_be_shown(monkeypatch):
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")  # the shell is named, not guessed
+    result = CliRunner().invoke(app, ["--show-completion", "bash"], prog_name="lambdarr")
+    assert result.exit_code == 0
+    assert "_LAMBDARR_COMPLETE=complete_bash" in result.stdout
+
+
+def test_shell_completion_completes_a_command():
+    env = {"_LAMBDARR_COMPLETE": "complete_bash", "COMP_WORDS": "lambdarr est", "COMP_CWORD": "1"}
+    result = CliRunner().invoke(app, [], prog_name="lambdarr", env=env)
+    assert result.stdout.split() == ["estimate"]

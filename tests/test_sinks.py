@@ -1,0 +1,109 @@
+"""Outputs appear when they are complete or not at all: after a kill, on a full disk, after an error."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import lambdarr as lr
+from lambdarr import sinks
+
+DESIGN = lr.design({"a": ["x", "y"], "b": ["p", "q", "r"]}, lam=0.5)
+
+
+@pytest.fixture
+def truths(tmp_path):
+    n = 1 << 21
+    table = pa.table({"a": ["x", "y"] * (n // 2), "b": ["p", "q", "r", "p"] * (n // 4)})
+    path = tmp_path / "truths.csv"
+    sinks.write_file(path, table.schema, table.to_batches())
+    DESIGN.save(tmp_path / "design.json")
+    return path
+
+
+def command(folder, output):
+    return [sys.executable, "-c", "from lambdarr.cli import run; run()", "randomize", str(folder / "truths.csv"),
+            "-d", str(folder / "design.json"), "-o", str(folder / output)]  # fmt: skip
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("output", ["reports.parquet", "reports.csv"])
+def test_killed_run_leaves_nothing_behind(truths, end, output):
+    folder = truths.parent
+    before = sorted(os.listdir(folder))
+    process = subprocess.Popen(command(folder, output), stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+    descriptors = f"/proc/{process.pid}/fd"
+    deadline = time.monotonic() + 60
+    while not _is_writing(descriptors, folder):  # until it is in the midst of its work
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    process.send_signal(end)
+    process.communicate()
+    assert process.returncode != 0
+    assert sorted(os.listdir(folder)) == before
+
+
+def _is_writing(descriptors, folder):
+    """Return whether a process has put something into a file of the folder that has no name yet."""
+    try:
+        for number in os.listdir(descriptors):
+            target = os.readlink(f"{descriptors}/{number}")
+            if target.startswith(str(folder)) and "deleted" in target and os.stat(f"{descriptors}/{number}").st_size:
+                return True
+    except OSError:
+        pass
+    return False
+
+
+@pytest.mark.parametrize("output", ["reports.parquet", "reports.csv", "reports.arrow"])
+def test_disk_that_fills_up_is_one_clear_error_and_leaves_nothing(truths, output):
+    folder = truths.parent
+    before = sorted(os.listdir(folder))
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000)); "
+    arguments = command(folder, output)
+    arguments[2] = limit + arguments[2]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "cannot write" in done.stderr
+    assert "nothing was written" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert sorted(os.listdir(folder)) == before
+
+
+def test_system_without_nameless_files_writes_beside_the_target(tmp_path, monkeypatch):
+    monkeypatch.delattr(os, "O_TMPFILE")
+    table = pa.table({"a": ["x", "y"]})
+    sinks.write_file(tmp_path / "t.parquet", table.schema, table.to_batches())
+    assert pq.read_table(tmp_path / "t.parquet").equals(table)
+
+    def broken():
+        yield table.to_batches()[0]
+        raise lr.DataError("later")
+
+    with pytest.raises(lr.DataError):
+        sinks.write_file(tmp_path / "u.parquet", table.schema, broken())
+    assert os.listdir(tmp_path) == ["t.parquet"]
+
+
+def test_file_has_the_permissions_of_any_other(tmp_path):
+    table = pa.table({"a": ["x", "y"]})
+    sinks.write_file(tmp_path / "t.csv", table.schema, table.to_batches())
+    (tmp_path / "other.csv").write_text("a\n")
+    assert (tmp_path / "t.csv").stat().st_mode == (tmp_path / "other.csv").stat().st_mode
+
+
+def test_text_written_from_codes_is_read_as_text(tmp_path):
+    table = pa.table({"a": ["x", "y", "x"], "n": pa.array([1, 2, 3], pa.int16())}, metadata={"made": "here"})
+    table.to_pandas().to_parquet(tmp_path / "in.parquet")
+    design = lr.design({"a": ["x", "y"]}, lam=1.0, keep=["n"])
+    lr.randomize_file(tmp_path / "in.parquet", tmp_path / "out.parquet", design)
+    before, after = pq.read_table(tmp_path / "in.parquet"), pq.read_table(tmp_path / "out.parquet")
+    assert after.equals(before)
+    assert after.schema.types == before.schema.types
+    assert after.to_pandas().dtypes.equals(before.to_pandas().dtypes)
