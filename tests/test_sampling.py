@@ -220,6 +220,13 @@ def test_reports_of_a_seed_do_not_depend_on_the_number_of_threads(monkeypatch):
     assert np.array_equal(one, eight)
 
 
+def test_reports_can_take_the_place_of_the_truths():
+    truths, channel = np.arange(5_000, dtype=np.uint8) % 5, lr.Channel(5, 0.5)
+    expected = sampling.randomize_codes(truths, channel, sampling.SeededWords(4))
+    assert sampling.randomize_codes(truths, channel, sampling.SeededWords(4), out=truths) is truths
+    assert np.array_equal(truths, expected)
+
+
 def test_every_position_is_randomized_where_spans_and_threads_meet(monkeypatch):
     monkeypatch.setattr(sampling, "SPAN", 16)
     channel, rows, repetitions = lr.Channel(3, 0.3), 53, 3_000

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _COMPILED_FROM = 1 << 22
+_THREADS_FROM = 1 << 20
 _BLOCK = 80_000  # cells of a block that is worked on in the second-level cache, 640 kB
 _PANEL = 64  # neighbouring columns that travel together: whole cache lines, and room for 1,250 rows of them
 
@@ -114,6 +115,7 @@ def _along_axes_compiled(table: Floats, coefficients: Sequence[tuple[float, floa
     from lambdarr import kernels
 
     sizes = table.shape
+    threads = None if table.size >= _THREADS_FROM else 1
     last = len(sizes)
     while last > 0:
         inner = math.prod(sizes[last:])
@@ -125,11 +127,15 @@ def _along_axes_compiled(table: Floats, coefficients: Sequence[tuple[float, floa
         a, b = (np.array([pair[side] for pair in coefficients[first:last]]) for side in (0, 1))
         if inner == 1:
             rows = table.reshape(-1, math.prod(group.tolist()))
-            over_range(functools.partial(kernels.along_trailing_axes, rows, group, a, b), rows.shape[0])
+            over_range(
+                functools.partial(kernels.along_trailing_axes, rows, group, a, b), rows.shape[0], threads=threads
+            )
         else:
             parts = table.reshape(-1, math.prod(group.tolist()), inner)
             panels = parts.shape[0] * -(-inner // _PANEL)
-            over_range(functools.partial(kernels.along_middle_axes, parts, group, a, b, _PANEL), panels)
+            over_range(
+                functools.partial(kernels.along_middle_axes, parts, group, a, b, _PANEL), panels, threads=threads
+            )
         last = first
 
 

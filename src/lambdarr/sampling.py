@@ -27,15 +27,19 @@ from lambdarr.errors import DesignError
 from lambdarr.parallel import over_range, worth_compiling
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from lambdarr.channel import Channel
     from lambdarr.domain import Codes
 
+    Rule = Callable[[Codes, NDArray[np.uint32], Codes], None]
+
 BLOCK = 1 << 18
 """Values per block: one MiB of words, which the cipher fills fastest and the cache still holds."""
 
-SPAN = 1 << 22
+SPAN = 1 << 20
 """Values per span: what one thread takes at a time of a large array."""
 
 COMPILED_FROM = 1 << 25
@@ -130,12 +134,15 @@ def source_of_words(rng: Words | None) -> Words:
     raise DesignError(msg)
 
 
-def randomize_codes(truths: Codes, channel: Channel, rng: Words, *, threads: int | None = None) -> Codes:
+def randomize_codes(
+    truths: Codes, channel: Channel, rng: Words, *, out: Codes | None = None, threads: int | None = None
+) -> Codes:
     """Return the reports of an array of codes, one word for each, on all cores.
 
-    The reports that a seeded source gives do not depend on the number of threads.
+    ``out`` is where they go, and may be the truths themselves. The reports that a seeded source gives do not depend on
+    the number of threads.
     """
-    reports = np.empty_like(truths)
+    reports = np.empty_like(truths) if out is None else out
     compiled = worth_compiling(truths.size, enough=COMPILED_FROM)
     starts = range(0, truths.size, SPAN)
     spans = [rng.span(min(SPAN, truths.size - start)) for start in starts]
@@ -154,17 +161,31 @@ def report_span(truths: Codes, reports: Codes, channel: Channel, span: Span, *, 
     if channel.width == 0:  # λ = 1 reports the truth, and its threshold 2³² is no 32-bit number
         reports[...] = truths
         return
+    rule = _compiled_rule(channel) if compiled else _numpy_rule(channel)
     words = np.empty(min(BLOCK, truths.size), dtype="<u4")
     for start in range(0, truths.size, BLOCK):
         block = slice(start, start + BLOCK)
         drawn = words[: truths[block].size]
         span.fill(drawn)
-        if compiled:
-            from lambdarr import kernels
+        rule(truths[block], drawn, reports[block])
 
-            kernels.report(truths[block], drawn, reports[block], channel.threshold, *division(channel.width))
-        else:
-            reports[block] = reports_from_words(truths[block], drawn, channel)
+
+def _numpy_rule(channel: Channel) -> Rule:
+    def rule(truths: Codes, words: NDArray[np.uint32], reports: Codes) -> None:
+        reports[...] = reports_from_words(truths, words, channel)
+
+    return rule
+
+
+def _compiled_rule(channel: Channel) -> Rule:
+    from lambdarr import kernels
+
+    constants = (channel.threshold, *division(channel.width))
+
+    def rule(truths: Codes, words: NDArray[np.uint32], reports: Codes) -> None:
+        kernels.report(truths, words, reports, *constants)
+
+    return rule
 
 
 def division(width: int) -> tuple[int, int, int]:

@@ -1,0 +1,1 @@
+"""What lambdarr costs, as ratios measured in one run: ``make bench``."""
