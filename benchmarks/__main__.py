@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import duckdb
 import numpy as np
@@ -25,6 +26,9 @@ import lambdarr as lr
 from benchmarks.peers import PEERS
 from benchmarks.timing import best
 from lambdarr import sampling
+
+if TYPE_CHECKING:
+    from lambdarr.domain import Codes
 
 HERE = Path(__file__).parent
 VALUES = 10**8
@@ -248,12 +252,12 @@ def growth() -> tuple[list[Bar], list[dict[str, object]]]:
     for exponent in (5, 6, 7, 8):
         n = 10**exponent
         codes, channel = (np.arange(n) % 10).astype(np.uint8), lr.Channel(10, 0.5)
-        times = best(
-            lambda codes=codes, channel=channel, out=np.zeros_like(codes): sampling.randomize_codes(
-                codes, channel, sampling.SystemWords(), out=out, threads=1
-            ),
-            rounds=5 if n > 10**7 else 30,
-        )
+        reports = np.zeros_like(codes)
+
+        def one_core(codes: Codes = codes, channel: lr.Channel = channel, reports: Codes = reports) -> None:
+            sampling.randomize_codes(codes, channel, sampling.SystemWords(), out=reports, threads=1)
+
+        times = best(one_core, rounds=5 if n > 10**7 else 30)
         per_value[exponent] = times[0] / n * 1e9
         rows.append({"what": "randomize codes, one core", "size": f"{n:,} values", "ns": round(per_value[exponent], 3)})
     n = 10**6
@@ -298,7 +302,8 @@ def write(bars: list[Bar], rows: list[dict[str, object]]) -> None:
         "",
         f"`make bench` on {machine['date']}: {machine['cores']} cores, {machine['machine']}, Python "
         f"{machine['python']}, {versions}. Every figure is a ratio of two things measured in turn in this one run, the "
-        "best of a few rounds each; the peers run in environments of their own, as their documentation calls them, with one thread.",
+        "best of a few rounds each; the peers run in environments of their own, as their documentation calls them, "
+        "with one thread.",
         "",
         "| what | measured | bar | reached | |",
         "| --- | ---: | ---: | --- | --- |",
