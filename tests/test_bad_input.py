@@ -138,8 +138,8 @@ def test_tally_refuses_reports_that_do_not_fit(columns, mentions):
 @pytest.mark.parametrize(
     ("record", "mentions"),
     [
-        ({"sex": SECRET, "plan": 1}, ["'sex'", "add it"]),
-        ({"sex": "F", "plan": SECRET_NUMBER}, ["'plan'", "add it"]),
+        ({"sex": SECRET, "plan": 1}, ["'sex'", "add the category"]),
+        ({"sex": "F", "plan": SECRET_NUMBER}, ["'plan'", "add the category"]),
         ({"sex": [SECRET], "plan": 1}, ["'sex'"]),
         ({"sex": None, "plan": 1}, ["'sex'", "missing category"]),
         ({"sex": "F", "plan": True}, ["'plan'"]),

@@ -31,7 +31,13 @@ def test_threshold_leaves_a_multiple_of_the_categories(channel):
 @given(st.integers(2, 65_536), st.floats(1e-3, 1.0))
 def test_asked_keep_rate_moves_to_the_nearest_threshold(size, lam):
     channel = Channel(size, lam)
-    assert abs(channel.lam - lam) <= size / 2 / WORDS
+    assert abs(channel.lam - lam) <= size / 2 / WORDS or channel.width == 1
+
+
+@pytest.mark.parametrize("size", [2, 1000, 65_536])
+def test_keep_rate_below_one_never_becomes_one(size):
+    assert Channel(size, 1 - 1e-12).width == 1
+    assert Channel(size, 1.0).width == 0
 
 
 @given(st.integers(2, 65_536), st.floats(1e-3, 1.0))

@@ -322,7 +322,7 @@ def test_randomize_drops_a_column_by_name(people, tmp_path):
         (["--drop", "sex"], "'sex'"),
         (["--keep", "height"], "'height'"),
         (["--drop", "height"], "'height'"),
-        (["--drop", "w"], "'w' is both kept and dropped"),
+        (["--drop", "w"], "'w' cannot be dropped, the design keeps it"),
     ],
     ids=" ".join,
 )
@@ -332,11 +332,18 @@ def test_randomize_refuses_to_keep_or_drop_what_it_cannot(people, design_path, t
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_randomize_can_replace_its_own_input_when_forced(tmp_path, design_path, format):
+def test_no_command_writes_over_what_it_reads_even_when_forced(tmp_path, design_path, format):
     path = write(PEOPLE, tmp_path / f"people.{format}")
-    run("randomize", path, "-d", design_path, "-o", path, "--force")
-    assert len(read(path)["sex"]) == 60
-    assert [file.name for file in tmp_path.glob(".*")] == []
+    before = path.read_bytes(), design_path.read_bytes()
+    for arguments in (
+        ["randomize", path, "-d", design_path, "-o", path],
+        ["design", path, "-o", path, "--lam", "0.5", "--columns", "sex"],
+        ["estimate", path, "-d", design_path, "-t", "sex", "-o", design_path],
+    ):
+        result = CliRunner().invoke(app, [str(argument) for argument in [*arguments, "--force"]])
+        assert result.exit_code == 2
+        assert "cannot be written over" in result.stderr
+    assert (path.read_bytes(), design_path.read_bytes()) == before
 
 
 # estimate

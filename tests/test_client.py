@@ -31,6 +31,13 @@ def test_client_passes_the_vectors(monkeypatch):
         assert device.randomize({"x": case["truth"]}) == {"x": case["report"]}
 
 
+def test_missing_answer_may_be_null_or_its_text():
+    design = lr.design([lr.Attribute("vote", ["A", "B"], missing="NA")], lam=1.0)
+    for answer in (None, "NA"):
+        assert client.Client(design.to_json()).randomize({"vote": answer}) == {"vote": None}
+        assert lr.randomize_record({"vote": answer}, design) == {"vote": None}
+
+
 def test_client_imports_the_standard_library_alone():
     tree = ast.parse(Path(client.__file__).read_text())
     roots = {alias.name.partition(".")[0] for n in ast.walk(tree) if isinstance(n, ast.Import) for alias in n.names}
@@ -55,6 +62,7 @@ def test_reports_of_the_client_follow_the_channel():
         ({"vote": "A"}, "no 'old'"),
         ({"vote": "A", "old": True, "name": "SECRET"}, "'name'"),
         ({"vote": ["A"], "old": True}, "'vote'"),
+        (["SECRET"], "a dict"),
     ],
 )
 def test_record_that_does_not_fit_is_refused_without_repeating_it(record, says):

@@ -118,6 +118,7 @@ def test_impossible_design_is_refused(attributes, channels, kept, says):
         ("x", "ab", None, "a list"),
         ("x", ["a", "NA"], "NA", "choose another text"),
         ("x", ["a", "b"], 7, "a text or None"),
+        ("x", [True, False], "True", "choose another text"),
         ("x", range(65_537), None, "at most 65,536"),
         ("x", [2**63, 1], None, "64-bit"),
     ],

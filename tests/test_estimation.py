@@ -257,6 +257,25 @@ def test_impossible_question_is_refused(arguments, says):
         lr.estimate(lr.Counts.from_array(["a0"], [1, 2]), design, **arguments)
 
 
+def test_labelled_counts_are_not_taken_in_an_order_of_their_own():
+    import pandas
+
+    with pytest.raises(lr.DataError, match="order of the categories"):
+        lr.Counts.from_array("a0", pandas.Series(["b", "b", "a"]).value_counts())
+
+
+def test_reports_of_another_design_are_noticed():
+    design = design_of([lr.Channel(3, 0.2)])
+    assert lr.estimate(lr.Counts.from_array("a0", [9_000, 500, 500]), design).is_implausible
+    assert not lr.estimate(lr.Counts.from_array("a0", [4_000, 3_100, 2_900]), design).is_implausible
+
+
+@pytest.mark.parametrize("verb", [lr.randomize, lambda t, d: lr.estimate(t, d, ["a"]), lambda t, d: lr.audit(d)])
+def test_path_of_a_design_is_not_a_design(verb):
+    with pytest.raises(lr.DesignError, match=r"Design\.load"):
+        verb(pa.table({"a": ["x"]}), "design.json")
+
+
 @pytest.mark.parametrize("counts", [[1, 2, 3], [0, 0], [1, -1], [1, np.nan]])
 def test_impossible_counts_are_refused(counts):
     with pytest.raises(lr.DataError):

@@ -128,8 +128,40 @@ def test_columns_can_be_chosen_and_kept():
     assert lr.design(table, lam=0.5, columns=["b", "a"]).names == ("b", "a")
     design = lr.design(table, lam=0.5, keep=["id"])
     assert (design.names, design.kept) == (("a", "b"), ("id",))
-    with pytest.raises(lr.DesignError, match="no column or attribute 'c'"):
-        lr.design(table, lam=0.5, columns=["c"])
+    with pytest.raises(lr.DataError, match="'c' is not in the table; it has: id, a, b"):
+        lr.design(table, lam=0.5, columns=["a", "c"])
+
+
+def test_file_without_a_header_does_not_give_its_first_record_away(tmp_path):
+    (tmp_path / "people.csv").write_text("SECRET,yes\nother,no\n")
+    design = lr.design({"name": ["a", "b"], "drugs": ["yes", "no"]}, lam=0.5)
+    for attempt in (
+        lambda: lr.design(tmp_path / "people.csv", lam=0.5, columns=["drugs"]),
+        lambda: lr.randomize_file(tmp_path / "people.csv", tmp_path / "out.csv", design),
+        lambda: lr.estimate(tmp_path / "people.csv", design, ["drugs"]),
+    ):
+        with pytest.raises(lr.DataError, match="header") as caught:
+            attempt()
+        assert "SECRET" not in str(caught.value)
+
+
+def test_column_that_tells_people_apart_is_not_published():
+    table = pa.table({"id": [f"P{i}" for i in range(100)], "sex": ["F", "M"] * 50})
+    with pytest.raises(lr.DesignError, match="'id' is different in almost every row"):
+        lr.design(table, lam=0.5)
+
+
+def test_decimal_numbers_of_a_text_file_are_refused_like_those_of_a_typed_one(tmp_path):
+    (tmp_path / "x.csv").write_text("income\n" + "".join(f"{i % 60}.5\n" for i in range(600)))
+    with pytest.raises(lr.DataError, match="'income' holds decimal numbers"):
+        lr.design(tmp_path / "x.csv", lam=0.5)
+
+
+@pytest.mark.parametrize("mark", [";", "|", "\t"])
+def test_file_with_another_separator_is_not_taken_for_one_column(tmp_path, mark):
+    (tmp_path / "x.csv").write_text(f"a{mark}b\n1{mark}2\n")
+    with pytest.raises(lr.SourceError, match="separated by"):
+        lr.design(tmp_path / "x.csv", lam=0.5)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lambdarr.designs import check_design
 from lambdarr.errors import DesignError
 
 if TYPE_CHECKING:
@@ -99,6 +100,10 @@ def audit(design: Design, prior: Mapping[str, Prior] | None = None) -> Audit:
     >>> found.joint.capacity, found.joint.guess_gain, found.joint.worst_posterior
     (0.531, 1.0, 0.988)
     """
+    check_design(design)
+    if prior is not None and not isinstance(prior, Mapping):
+        msg = f"prior must be a mapping from attribute to probabilities, got {type(prior).__name__}"
+        raise DesignError(msg)
     given = {} if prior is None else dict(prior)
     for name in given:
         if name not in design.names:
@@ -147,12 +152,17 @@ def _leak(attribute: Attribute, channel: Channel, prior: Prior | None) -> Leak:
 
 def _probabilities(attribute: Attribute, prior: Prior) -> NDArray[np.float64]:
     if isinstance(prior, Mapping):
+        prior = {None if key == attribute.missing is not None else key: chance for key, chance in prior.items()}
         if unknown := [key for key in prior if key not in attribute.values]:
             msg = f"the prior of {attribute.name!r} names {unknown[0]!r}, which is not one of its categories"
             raise DesignError(msg)
         pi = np.array([prior.get(category, 0.0) for category in attribute.values], dtype=np.float64)
     else:
-        pi = np.asarray(prior, dtype=np.float64)
+        try:
+            pi = np.asarray(prior, dtype=np.float64)
+        except (TypeError, ValueError):
+            msg = f"the prior of {attribute.name!r} must be probabilities in the order of its categories, or a mapping"
+            raise DesignError(msg) from None
     if pi.shape != (attribute.size,):
         msg = f"the prior of {attribute.name!r} must have {attribute.size} probabilities, got {pi.size}"
         raise DesignError(msg)

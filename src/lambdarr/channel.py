@@ -71,6 +71,8 @@ class Channel:
         # exact rational arithmetic: the number of words per category that a redraw gets
         wanted = (1 - Fraction(self.lam)) * WORDS / self.size
         width = math.ceil(wanted) if self.rounding == "private" else round(wanted)
+        if wanted > 0:
+            width = max(width, 1)  # what was asked to be randomized is
         widest = _widest(self.size)
         if width > widest and self.rounding == "private":
             msg = (

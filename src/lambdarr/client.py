@@ -57,15 +57,19 @@ class Client:
 
     def randomize(self, record: dict[str, object]) -> dict[str, object]:
         """Return the report of a record that answers every attribute of the design, one word for each answer."""
+        if not isinstance(record, dict):  # other things name their answers, not their questions, when looked through
+            msg = f"the record must be a dict from attribute to answer, got {type(record).__name__}"
+            raise ClientError(msg)
         if unknown := [name for name in record if name not in self._attributes]:
             msg = f"the record has {unknown[0]!r}, which the design does not; leave it out"
             raise ClientError(msg)
         report = {}
-        for name, (values, threshold) in self._attributes.items():
+        for name, (values, missing, threshold) in self._attributes.items():
             if name not in record:
                 msg = f"the record has no {name!r}; every attribute of the design is answered"
                 raise ClientError(msg)
-            truth = _code(name, values, record[name])
+            answer = record[name]
+            truth = _code(name, values, None if missing is not None and answer == missing else answer)
             report[name] = values[report_from_word(truth, secrets.randbits(32), threshold, len(values))]
         return report
 
@@ -78,8 +82,8 @@ def _code(name: str, values: list[object], answer: object) -> int:
     raise ClientError(msg)
 
 
-def _attributes(design: str) -> dict[str, tuple[list[object], int]]:
-    """Return, for each attribute, its values in the order of their codes (a missing one last) and its threshold."""
+def _attributes(design: str) -> dict[str, tuple[list[object], str | None, int]]:
+    """Return each attribute's values in the order of their codes (a missing one last), missing text and threshold."""
     try:
         document = json.loads(design)
         version = document["schema_version"]
@@ -90,7 +94,7 @@ def _attributes(design: str) -> dict[str, tuple[list[object], int]]:
     if version != SCHEMA_VERSION:
         msg = f"the design has schema_version {version!r}, this client follows {SCHEMA_VERSION}; use a newer client"
         raise ClientError(msg)
-    found: dict[str, tuple[list[object], int]] = {}
+    found: dict[str, tuple[list[object], str | None, int]] = {}
     for name, categories, missing, threshold in entries:
         values = categories if missing is None else [*categories, None]
         size = len(values)
@@ -101,7 +105,7 @@ def _attributes(design: str) -> dict[str, tuple[list[object], int]]:
         if not whole or not 0 < threshold <= _WORDS or (_WORDS - threshold) % size:
             msg = f"the threshold of attribute {name!r} does not fit its {size} categories; fetch the design again"
             raise ClientError(msg)
-        found[name] = (values, threshold)
+        found[name] = (values, missing, threshold)
     if not found:
         msg = "the design has no attributes; fetch it again"
         raise ClientError(msg)
@@ -116,8 +120,6 @@ def _main(arguments: list[str]) -> int:
         with open(arguments[0], encoding="utf-8") as file:  # noqa: PTH123
             client = Client(file.read())
         record = json.loads(sys.stdin.read())
-        if not isinstance(record, dict):
-            raise ClientError("the record must be a JSON object of answers")  # noqa: EM101, TRY301, TRY003
         report = client.randomize(record)
     except ClientError as error:
         sys.stderr.write(f"Error: {error}\n")

@@ -27,7 +27,7 @@ SCHEMA_VERSION = 1
 """Version of the JSON form, described by spec/design.schema.json."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Design:
     """Attributes and the channel of each: all that randomizing and estimating need.
 
@@ -74,6 +74,10 @@ class Design:
                 )
                 raise DesignError(msg)
 
+    def __repr__(self) -> str:
+        parts = (f"{a.name!r}: λ={c.lam:.4g}, r={c.size}" for a, c in zip(self.attributes, self.channels, strict=True))
+        return f"<Design of {len(self.attributes)}: {'; '.join(parts)}>"
+
     # Parts.
 
     @property
@@ -94,6 +98,12 @@ class Design:
             msg = f"attributes must name at least one of: {', '.join(self.names)}"
             raise DesignError(msg)
         for name in wanted:
+            if name in self.kept:
+                msg = (
+                    f"{name!r} is released unrandomized and is no attribute; to tabulate it with others, put it into "
+                    "the design with λ = 1"
+                )
+                raise DesignError(msg)
             if name not in self.names:
                 msg = f"attribute {name!r} is not in the design; it has: {', '.join(self.names)}"
                 raise DesignError(msg)
@@ -113,7 +123,7 @@ class Design:
 
     @property
     def strength(self) -> float:
-        """β = Σ H(Pⱼ) / Σ log₂ rⱼ: the share of the joint's bits that cannot leak."""
+        """β = Σ H(Pⱼ) / Σ log₂ rⱼ: of all log₂ r bits that the joint can hold, the share that cannot leak."""
         return self.bits / math.fsum(channel.max_bits for channel in self.channels)
 
     @property
@@ -162,6 +172,9 @@ class Design:
     @classmethod
     def from_json(cls, text: str) -> Design:
         """Return the design that a JSON text describes."""
+        if not isinstance(text, str):
+            msg = f"a design must be JSON text, got {type(text).__name__}; load a file with Design.load(path)"
+            raise DesignError(msg)
         try:
             document = json.loads(text)
         except (ValueError, RecursionError) as error:
@@ -193,6 +206,13 @@ class Design:
         except DesignError as error:
             msg = f"{path}: {error}"
             raise DesignError(msg) from None
+
+
+def check_design(design: object) -> None:
+    """Refuse what is no design, such as the path of one."""
+    if not isinstance(design, Design):
+        msg = f"design must be a lambdarr.Design, got {type(design).__name__}; load a file with Design.load(path)"
+        raise DesignError(msg)
 
 
 def _from_document(document: Any) -> Design:

@@ -81,7 +81,7 @@ class Attribute:
         if len(set(self.categories)) < len(self.categories):
             msg = f"categories of attribute {self.name!r} must differ from each other; name each one once"
             raise DesignError(msg)
-        if self.missing is not None and self.missing in self._written():
+        if self.missing is not None and self.missing in {spelling for spelling, _ in _written_spellings(self)}:
             msg = f"missing of attribute {self.name!r} is the text of one of its categories; choose another text"
             raise DesignError(msg)
         try:
@@ -143,7 +143,7 @@ class Attribute:
         return tuple(str(category) for category in self.categories)
 
 
-_REMEDY = "add it to the design's categories or map it first"
+_REMEDY = "add the category to the design, or map the value to one of its categories first"
 
 
 def _is_unicode(text: str) -> bool:
@@ -219,7 +219,7 @@ class Decoder:
     as_text : bool
         Whether the column goes to a text file, where every category has to be written, the missing one too.
     declared : pyarrow.Array, optional
-        The dictionary that the truths came in: its order is kept, and what only the domain has is added to it.
+        A declared order of the categories, to be kept; only those of the domain come out.
     """
 
     def __init__(
@@ -248,7 +248,7 @@ class Decoder:
             self._values = pa.concat_arrays([values, pa.nulls(1, values.type)]) if self._null else values
             self.type = kind
             return
-        self._values = categories if declared is None else _joined(declared, categories)
+        self._values = categories if declared is None else _in_order_of(declared, categories)
         places = pc.index_in(_plain_text(categories), value_set=_plain_text(self._values)).to_numpy()
         self._places = np.append(places, np.int32(NULL)) if self._null else places
         wide = len(self._values) > 2 ** (kind.index_type.bit_width - 1)
@@ -264,9 +264,22 @@ class Decoder:
         return pa.DictionaryArray.from_arrays(indices, self._values, ordered=self.type.ordered)
 
 
-def _joined(declared: pa.Array, categories: pa.Array) -> pa.Array:
-    known = pc.is_in(_plain_text(categories), value_set=_plain_text(declared))
-    return pa.concat_arrays([declared, categories.filter(pc.invert(known))])
+def _in_order_of(declared: pa.Array, categories: pa.Array) -> pa.Array:
+    """Return the categories, those that are declared first and in that order."""
+    declared, known = _plain_text(declared), _plain_text(categories)
+    first = declared.filter(pc.is_in(declared, value_set=known))
+    rest = known.filter(pc.invert(pc.is_in(known, value_set=declared)))
+    return pa.concat_arrays([first, rest]).cast(categories.type)
+
+
+def has_declared_order(field: pa.Field) -> bool:
+    """Return whether a dictionary's order was declared, for all to know, rather than found in the data.
+
+    An encoder numbers texts as it meets them: the first text of such a dictionary is the first record's, and others may
+    be of records that are gone. Only an ordered type (pandas, Arrow) or a Polars Enum says what it may hold.
+    """
+    enum = any(key.startswith(b"_PL_ENUM") for key in field.metadata or {})
+    return bool(pa.types.is_dictionary(field.type) and (field.type.ordered or enum))
 
 
 def _plain_text(values: pa.Array) -> pa.Array:
@@ -288,11 +301,19 @@ def _spellings(attribute: Attribute, *, as_text: bool) -> list[tuple[Category, i
     if not as_text:
         pairs = [(category, code) for code, category in enumerate(attribute.categories)]
     else:
-        pairs = [(text, code) for code, text in enumerate(attribute._written())]
-        if attribute.kind == "boolean":  # true and false as R, pandas and JSON write them
-            pairs = [(spell(str(text)), code) for text, code in pairs for spell in (str.lower, str.title, str.upper)]
+        pairs = [*_written_spellings(attribute)]
     if attribute.missing is not None and (as_text or attribute.kind == "text"):
         pairs.append((attribute.missing, attribute.size - 1))
+    if as_text and not any(value == "" for value, _ in pairs):
+        pairs.append(("", NULL))  # an empty field is a missing answer, not another category
+    return pairs
+
+
+def _written_spellings(attribute: Attribute) -> list[tuple[str, int]]:
+    """Return every way a category may be written in a text file, with its code."""
+    pairs = [(text, code) for code, text in enumerate(attribute._written())]
+    if attribute.kind == "boolean":  # true and false as R, pandas and JSON write them
+        return [(spell(text), code) for text, code in pairs for spell in (str.lower, str.title, str.upper)]
     return pairs
 
 
@@ -304,14 +325,14 @@ def _lookup(attribute: Attribute, values: pa.Array, *, as_text: bool) -> NDArray
         column = {pa.string(): "text", pa.int64(): "integers", pa.bool_(): "booleans"}.get(values.type, values.type)
         msg = (
             f"attribute {attribute.name!r} has {attribute.kind} categories, but its column holds {column}; "
-            "convert the column or make the design from this table"
+            "convert the column, or give the file's path, which the design then reads; is it the right design?"
         )
         raise DataError(msg)
     spellings = _spellings(attribute, as_text=as_text)
     if pa.types.is_null(values.type):
         return np.full(len(values), _null_code(attribute), dtype=np.int32)
     found = pc.index_in(values, value_set=pa.array([value for value, _ in spellings], values.type))
-    code_of = np.array([code for _, code in spellings] + [UNKNOWN], dtype=np.int32)
+    code_of = np.array([*(code for _, code in spellings), UNKNOWN], dtype=np.int32)
     codes: NDArray[np.int32] = code_of[pc.fill_null(found, len(spellings)).to_numpy()]
     if values.null_count:
         codes[pc.is_null(values).to_numpy(zero_copy_only=False)] = _null_code(attribute)

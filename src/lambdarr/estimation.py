@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from lambdarr import kronecker
+from lambdarr.designs import check_design
 from lambdarr.errors import DataError, MissingExtraError
 from lambdarr.tabulation import Counts, tally
 
@@ -41,7 +42,7 @@ class Interval(NamedTuple):
     upper: NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Estimate:
     """The distribution of the truths behind a table of reports, with its errors.
 
@@ -74,6 +75,10 @@ class Estimate:
     unbiased: NDArray[np.float64]
     standard_errors: NDArray[np.float64]
 
+    def __repr__(self) -> str:
+        table = " × ".join(self.attributes)
+        return f"<Estimate of {table}: {self.n:,} reports, {self.method}, {self.inference}; see .to_frame()>"
+
     @property
     def attributes(self) -> tuple[str, ...]:
         """Names of the table's axes."""
@@ -86,8 +91,15 @@ class Estimate:
 
     @property
     def expected_error(self) -> float:
-        """The total-variation error to expect of the unbiased table, ½ Σ √(2/π) SE: 0 is exact, 1 is all noise."""
+        """The total-variation error to expect of the unbiased table, ½ Σ √(2/π) SE: 0 is exact, 1 all noise."""
         return float(0.5 * math.sqrt(2 / math.pi) * self.standard_errors.sum())
+
+    @property
+    def is_implausible(self) -> bool:
+        """Whether some cell lies further outside [0, 1] than chance explains: other reports, or another design."""
+        return bool(
+            ((self.unbiased < -6 * self.standard_errors) | (self.unbiased > 1 + 6 * self.standard_errors)).any()
+        )
 
     def interval(self, level: float = 0.95) -> Interval:
         """Return the ends of the confidence interval of every cell, at this level each.
@@ -133,7 +145,8 @@ class Estimate:
     def marginal(self, attributes: Iterable[str]) -> Estimate:
         """Return the estimate of some of the attributes, with its own errors.
 
-        The exact inverse of the smaller table is the sum of the larger one's, so nothing is estimated twice.
+        The exact inverse of the smaller table is the sum of the larger one's, so nothing is estimated twice. After
+        ``to_simplex()`` the smaller table is moved on its own, and is no longer that sum.
         """
         result = estimate(self.counts.marginal(attributes), self.design, inference=self.inference)
         return result.to_simplex() if self.method == "simplex" else result
@@ -210,6 +223,7 @@ def estimate(
     >>> found.values, found.standard_errors
     (array([0.7, 0.3]), array([0.031, 0.031]))
     """
+    check_design(design)
     if method != "inverse":
         msg = f"method must be 'inverse', got {method!r}"
         raise DataError(msg)

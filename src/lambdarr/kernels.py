@@ -44,7 +44,8 @@ def report(
     for i in range(truths.size):
         word = words[i]
         redraw = (np.uint64(np.uint32(word - limit)) * times + plus) >> by
-        reports[i] = truths[i] if word < limit else redraw
+        # both as signed integers: of a signed and an unsigned one, numba would make a float
+        reports[i] = np.int64(truths[i]) if word < limit else np.int64(redraw)
 
 
 @_compiled

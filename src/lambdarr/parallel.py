@@ -33,7 +33,7 @@ def worth_compiling(values: int, *, enough: int) -> bool:
 def over_range(function: Callable[[int, int], None], stop: int, *, threads: int | None = None) -> None:
     """Call ``function(first, last)`` on pieces of 0 … stop, on all cores."""
     workers = threads or cores()
-    if workers == 1:
+    if workers == 1 or stop <= 1:
         function(0, stop)
         return
     pieces = min(stop, 16 * workers)  # small enough that no core waits long for another

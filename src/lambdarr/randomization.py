@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from lambdarr.domain import Decoder, arrow_type, encode
+from lambdarr.designs import check_design
+from lambdarr.domain import Decoder, arrow_type, encode, has_declared_order
 from lambdarr.errors import DataError
 from lambdarr.parallel import ahead, in_order, worth_compiling
 from lambdarr.sampling import COMPILED_FROM, Span, randomize_code, report_span, source_of_words
 from lambdarr.sinks import check_target, write_file
-from lambdarr.sources import DELIMITERS, ENCODED, SEEDED, Source, format_of, open_source
+from lambdarr.sources import DELIMITERS, ENCODED, SEEDED, Source, check_present, format_of, open_source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
 
     from lambdarr.designs import Design
     from lambdarr.domain import Attribute, Category
@@ -33,8 +35,9 @@ def randomize(
 
     Parameters
     ----------
-    table : pandas, Polars or PyArrow table, DuckDB relation, or anything with the Arrow stream protocol
-        The truths. Every column must be an attribute of the design, or be kept or dropped by name.
+    table : pandas, Polars or PyArrow table, DuckDB relation, list of dicts, or anything with the Arrow stream protocol
+        The truths. Every column must be an attribute of the design, or be kept or dropped by name. A pandas index is
+        released with the reports, so it has to be a plain count of the rows.
     design : Design
         Attributes and their keep rates.
     keep : iterable of str
@@ -42,7 +45,8 @@ def randomize(
     drop : iterable of str
         Columns to leave out.
     rng : SeededWords, optional
-        For tests and simulations only; the output is then marked as seeded. By default the words come from AES-CTR
+        For tests and simulations only; the output is then marked as seeded in its metadata, where its type has any
+        (pandas, Arrow, Parquet). By default the words come from AES-CTR
         keyed by the operating system.
 
     Examples
@@ -54,6 +58,7 @@ def randomize(
     >>> lr.randomize(table, design, keep=["id"], rng=lr.SeededWords(1))["sex"].to_pylist()
     ['F', 'M', 'M', 'M']
     """
+    check_design(design)
     source = open_source(table)
     schema, batches = _randomized(source, design, keep=keep, drop=drop, rng=rng)
     result: Table = source.rebuild(schema, batches, changed=design.names)
@@ -84,8 +89,9 @@ def randomize_file(
     design, keep, drop, rng
         As for ``randomize``.
     """
+    check_design(design)
     output = Path(output)
-    check_target(output, force=force)
+    check_target(output, force=force, sources=[Path(path)])
     schema, batches = _randomized(
         open_source(path), design, keep=keep, drop=drop, rng=rng, into=format_of(output), progress=progress
     )
@@ -102,6 +108,10 @@ def randomize_record(record: Mapping[str, object], design: Design) -> dict[str, 
     >>> lr.randomize_record({"sex": "F"}, design)
     {'sex': 'F'}
     """
+    check_design(design)
+    if not isinstance(record, Mapping):  # a row of a frame gives its answers, not its names, when asked what it has
+        msg = f"a record must be a dict from attribute to answer, got {type(record).__name__}; use row.to_dict()"
+        raise DataError(msg)
     if unknown := [name for name in record if name not in design.names]:
         msg = f"the record has {unknown[0]!r}, which the design does not; a record holds the design's attributes only"
         raise DataError(msg)
@@ -193,7 +203,8 @@ def _decoder(attribute: Attribute, source: Source, column: pa.Array, into: str) 
         return Decoder(attribute, ENCODED, as_text=True)
     kind = source.schema.field(attribute.name).type
     if pa.types.is_dictionary(kind):
-        return Decoder(attribute, kind, declared=column.dictionary)
+        declared = has_declared_order(source.schema.field(attribute.name))
+        return Decoder(attribute, kind, declared=column.dictionary if declared else None)
     if source.as_text or pa.types.is_null(kind):
         kind = arrow_type(attribute)
     # a file's text is written from codes; its schema says text all the same
@@ -229,27 +240,23 @@ class _Job(NamedTuple):
 def _released_columns(names: list[str], design: Design, *, keep: Iterable[str], drop: Iterable[str]) -> list[str]:
     """Return the columns of the output, in the table's order, or say which one is missing or unexpected."""
     kept, dropped = {*design.kept, *_listed(keep)}, set(_listed(drop))
-    for name in design.names:
-        if name not in names:
-            msg = f"column {name!r} of the design is not in the table; it has: {', '.join(names)}"
-            raise DataError(msg)
+    check_present(design.names, names)
+    check_present([*_listed(keep), *_listed(drop)], names, known=design.names)
     for name in [*_listed(keep), *_listed(drop)]:
-        if name not in names:
-            msg = f"column {name!r} to keep or drop is not in the table; it has: {', '.join(names)}"
-            raise DataError(msg)
         if name in design.names:
             msg = f"column {name!r} is an attribute of the design and will be randomized; it cannot be kept or dropped"
             raise DataError(msg)
     if both := sorted(kept & dropped):
-        msg = f"column {both[0]!r} is both kept and dropped; choose one"
+        who = "the design keeps it" if both[0] in design.kept else "it is kept too"
+        msg = f"column {both[0]!r} cannot be dropped, {who}; choose one"
         raise DataError(msg)
-    for name in names:
-        if name not in design.names and name not in kept | dropped:
-            msg = (
-                f"column {name!r} is not in the design; drop it, or keep it by name to release it as it is, "
-                "unrandomized (keep=, drop=; --keep, --drop)"
-            )
-            raise DataError(msg)
+    if unknown := [name for name in names if name not in design.names and name not in kept | dropped]:
+        columns = f"column {unknown[0]!r} is" if len(unknown) == 1 else f"columns {', '.join(map(repr, unknown))} are"
+        msg = (
+            f"{columns} not in the design; drop by name, or keep by name to release as it is, unrandomized: "
+            f"--drop {','.join(unknown)!r} (drop=, keep=, --keep)"
+        )
+        raise DataError(msg)
     return [name for name in names if name not in dropped]
 
 

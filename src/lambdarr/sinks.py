@@ -20,8 +20,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def check_target(path: Path, *, force: bool) -> None:
-    """Refuse an output that exists (unless forced) or whose folder does not."""
+def check_target(path: Path, *, force: bool, sources: Iterable[Path] = ()) -> None:
+    """Refuse an output that exists (unless forced), whose folder does not, or that is one of its own sources."""
+    for source in sources:
+        if path.exists() and source.exists() and path.samefile(source):
+            msg = f"{path} is read and cannot be written over; choose another name for the output"
+            raise SourceError(msg)
     if path.is_dir():
         msg = f"cannot write {path}: it is a folder; name a file"
         raise SourceError(msg)
@@ -130,7 +134,8 @@ class _Writer:
             self._parquet = pq.ParquetWriter(self._file, pa.schema(fields, self._schema.metadata), store_schema=False)
             declared = base64.b64encode(self._schema.serialize()).decode()
             self._parquet.add_key_value_metadata({"ARROW:schema": declared})
-        self._parquet.write_batch(pa.RecordBatch.from_arrays(batch.columns, schema=self._parquet.schema))
+        columns = [_without_null_entry(column) for column in batch.columns]
+        self._parquet.write_batch(pa.RecordBatch.from_arrays(columns, schema=self._parquet.schema))
 
     def _write_header(self, delimiter: str) -> None:
         header = io.StringIO()
@@ -156,6 +161,13 @@ class _Writer:
         column = f"column {nested[0]!r}" if nested else "a column"
         msg = f"{column} cannot be written as text; drop it, or write Parquet instead"
         raise DataError(msg)
+
+
+def _without_null_entry(column: pa.Array) -> pa.Array:
+    """Return a column whose dictionary holds no null, which Parquet cannot write."""
+    if pa.types.is_dictionary(column.type) and column.dictionary.null_count:
+        return column.dictionary_decode().dictionary_encode().cast(column.type)
+    return column
 
 
 def _in_types(batch: pa.RecordBatch, schema: pa.Schema | None) -> pa.RecordBatch:

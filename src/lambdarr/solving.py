@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +11,9 @@ import pyarrow as pa
 
 from lambdarr.channel import MAX_SIZE, Channel, is_number
 from lambdarr.designs import Design
-from lambdarr.domain import Attribute, comparable
+from lambdarr.domain import Attribute, comparable, has_declared_order
 from lambdarr.errors import DataError, DesignError
-from lambdarr.sources import Source, open_source
+from lambdarr.sources import Source, check_present, open_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from lambdarr.domain import Category
 
 Target = float | Mapping[str, float]
+
+_FEW = 20  # as many categories as a person would write down
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def design(
@@ -90,8 +94,7 @@ def _found_attributes(
     source: Source, columns: tuple[str, ...] | None, *, keep: tuple[str, ...], missing: str
 ) -> tuple[Attribute, ...]:
     """Return an attribute per column, with the categories that the table holds."""
-    for name in (*(columns or ()), *keep):
-        _place(name, source.names)
+    check_present((*(columns or ()), *keep), source.names)
     names = [name for name in source.names if name not in keep] if columns is None else list(columns)
     if not names:
         msg = "no column is left to randomize; name columns, or keep fewer"
@@ -101,19 +104,28 @@ def _found_attributes(
     for batch in source.batches(names):
         rows += batch.num_rows
         for name in names:
-            distinct[name] = _union(name, distinct.get(name), batch.column(name))
+            declared = has_declared_order(source.schema.field(name))
+            distinct[name] = _union(name, distinct.get(name), batch.column(name), declared=declared)
     if not rows:
         msg = "the table has no rows, so its categories are not known; give the attributes instead"
         raise DataError(msg)
+    for name, values in distinct.items():
+        if _FEW < len(values) <= MAX_SIZE and len(values) > rows / 2:
+            msg = (
+                f"column {name!r} is different in almost every row, and a design publishes its categories; keep or "
+                "drop it, choose the columns to randomize, or group its values first"
+            )
+            raise DesignError(msg)
     return tuple(_attribute(name, values, source, missing) for name, values in distinct.items())
 
 
-def _union(name: str, known: pa.Array | None, column: pa.Array) -> pa.Array:
-    if pa.types.is_dictionary(column.type):
-        # the declared categories, observed or not, in their declared order
+def _union(name: str, known: pa.Array | None, column: pa.Array, *, declared: bool) -> pa.Array:
+    if declared:  # observed or not, in their declared order
         fresh = comparable(name, column.dictionary)
         if column.null_count:
             fresh = pa.concat_arrays([fresh, pa.nulls(1, fresh.type)])
+    elif pa.types.is_dictionary(column.type):  # only what is there: a dictionary may hold texts of records long gone
+        fresh = comparable(name, column.unique().dictionary_decode())
     else:
         fresh = comparable(name, column).unique()
     values = fresh if known is None else pa.concat_arrays([known, fresh]).unique()
@@ -134,8 +146,8 @@ def _attribute(name: str, values: pa.Array, source: Source, missing: str) -> Att
         raise DataError(msg) from None
     has_missing = values.null_count > 0 or (source.as_text and missing in found)
     if source.as_text:
-        found = _read_text([str(text) for text in found if text != missing])
-    if not pa.types.is_dictionary(source.schema.field(name).type):
+        found = _read_text(name, [str(text) for text in found if text != missing])
+    if not has_declared_order(source.schema.field(name)):
         found.sort()
     if not found:
         msg = f"column {name!r} holds no value; leave it out of the design"
@@ -149,8 +161,11 @@ def _attribute(name: str, values: pa.Array, source: Source, missing: str) -> Att
         raise DesignError(msg) from None
 
 
-def _read_text(texts: list[str]) -> list[Category]:
+def _read_text(name: str, texts: list[str]) -> list[Category]:
     """Return texts as integers or booleans if every one of them is exactly how such a value is written."""
+    if len(texts) > _FEW and all(_NUMBER.fullmatch(text) for text in texts) and any("." in text for text in texts):
+        msg = f"column {name!r} holds decimal numbers; group them into classes, or leave the column out of the design"
+        raise DataError(msg)
     if set(texts) <= {"true", "false"}:
         return [text == "true" for text in texts]
     try:

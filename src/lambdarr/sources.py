@@ -110,6 +110,21 @@ def check_names(names: Sequence[Any], where: str) -> None:
             raise DataError(msg)
 
 
+def check_present(wanted: Sequence[str], names: Sequence[str], *, known: Sequence[str] = ()) -> None:
+    """Refuse a table without a column that is asked for.
+
+    What the table has instead is told only if it has some of what is known: in a file without a header line, the names
+    would be the first record.
+    """
+    for name in wanted:
+        if name not in names:
+            if any(other in names for other in (*wanted, *known)):
+                msg = f"column {name!r} is not in the table; it has: {', '.join(names)}"
+            else:
+                msg = f"column {name!r} is not in the table, nor is any other asked for; does it begin with its header?"
+            raise DataError(msg)
+
+
 # Frames.
 
 
@@ -127,6 +142,8 @@ def _open_frame(table: Any) -> Source:
     if nw.is_polars_dataframe(table):
         return _open_polars(table)
     try:
+        if isinstance(table, list) and table and all(isinstance(record, dict) for record in table):
+            return _in_memory(pa.Table.from_pylist(table), lambda out, _: out.to_pylist())
         if type(table).__module__.partition(".")[0] in {"duckdb", "_duckdb"}:
             return _open_duckdb(table)
         if hasattr(table, "__arrow_c_stream__"):
@@ -134,8 +151,8 @@ def _open_frame(table: Any) -> Source:
     except (pa.ArrowInvalid, TypeError):
         pass  # a column, or another thing that is no table
     msg = (
-        f"a table must be a path, a pandas, Polars or PyArrow table or anything with the Arrow stream protocol, "
-        f"got {type(table).__name__}; for one respondent use randomize_record"
+        f"a table must be a path, a pandas, Polars or PyArrow table, a list of records or anything with the Arrow "
+        f"stream protocol, got {type(table).__name__}; collect or convert it to one of these"
     )
     raise DataError(msg)
 
@@ -152,6 +169,7 @@ def _open_pandas(frame: Any) -> Source:
             raise DataError(msg) from None
 
     def rebuild(out: pa.Table, changed: Collection[str]) -> Any:
+        _check_index(frame.index)
         result = frame[out.column_names].copy()
         for name in changed:
             result[name] = _pandas_column(out.column(name), frame[name])
@@ -160,6 +178,16 @@ def _open_pandas(frame: Any) -> Source:
         return result
 
     return _in_memory(pa.table(arrays), rebuild, library="pandas")
+
+
+def _check_index(index: Any) -> None:
+    """Refuse to release an index that says anything about the people."""
+    if any(name is not None for name in index.names) or index.nlevels > 1 or index.dtype.kind not in "iu":
+        msg = (
+            "the index of the table would be released as it is; reset_index(drop=True) leaves it out, reset_index() "
+            "makes it a column, to be randomized, kept or dropped by name"
+        )
+        raise DataError(msg)
 
 
 def _pandas_column(column: pa.ChunkedArray, before: Any) -> Any:
@@ -270,6 +298,9 @@ def _open_csv(path: Path, delimiter: str) -> Source:
             raise SourceError(msg) from None
         has_rows = bool(file.read(1))
     check_names(names, str(path))
+    if len(names) == 1 and (other := next((mark for mark in ";\t|" if mark in names[0]), None)):
+        msg = f"{path} seems to be separated by {other!r}; save it with {delimiter!r} between its fields, as UTF-8"
+        raise SourceError(msg)
 
     def batches(columns: Sequence[str], *, encoded: Collection[str] = ()) -> Iterator[pa.RecordBatch]:
         if not has_rows:  # Arrow takes a header without a line end for a broken file

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from lambdarr.designs import check_design
 from lambdarr.domain import encode
 from lambdarr.errors import DataError
 from lambdarr.parallel import ahead, in_order, worth_compiling
-from lambdarr.sources import open_source
+from lambdarr.sources import check_present, open_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -34,7 +35,7 @@ MAX_CELLS = 10**8
 """The largest table that is counted cell by cell (0.8 GB)."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Counts:
     """A k-way table of reports.
 
@@ -68,11 +69,24 @@ class Counts:
             msg = "counts must not be negative, missing or infinite"
             raise DataError(msg)
 
+    def __repr__(self) -> str:
+        shape = " × ".join(f"{name} ({size})" for name, size in zip(self.attributes, self.values.shape, strict=True))
+        return f"<Counts of {shape}: {self.n:,} reports{', weighted' if self.squares is not None else ''}>"
+
     @classmethod
     def from_array(cls, attributes: Iterable[str], values: ArrayLike) -> Counts:
-        """Return counts that were tallied elsewhere, one axis per attribute."""
-        table = np.asarray(values, dtype=np.float64)
-        return cls(tuple(attributes), table, round(float(np.nan_to_num(table).sum())))
+        """Return counts that were tallied elsewhere: one axis per attribute, cells in the order of its categories."""
+        if hasattr(values, "index") and not isinstance(values, list | tuple):
+            # pandas' value_counts, for one, sorts by frequency: taken as they come, counts would change their labels
+            msg = "values must be a plain array in the order of the categories; a labelled one has an order of its own"
+            raise DataError(msg)
+        try:
+            table = np.asarray(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            msg = "values must be an array of counts, one axis per attribute"
+            raise DataError(msg) from None
+        names = (attributes,) if isinstance(attributes, str) else tuple(attributes)
+        return cls(names, table, round(float(np.nan_to_num(table).sum())))
 
     @property
     def total(self) -> float:
@@ -148,16 +162,14 @@ def tallies(
     tables : sequence of iterables of str
         The attributes of each table.
     """
+    check_design(design)
     parts = [design.select(attributes) for attributes in tables]
     for part in parts:
         _check_cells(part)
     source = open_source(reports)
     attributes = {attribute.name: attribute for part in parts for attribute in part.attributes}
     columns = [*attributes, *([weights] if isinstance(weights, str) and weights not in attributes else [])]
-    for name in columns:
-        if name not in source.names:
-            msg = f"column {name!r} is not in the reports; they have: {', '.join(source.names)}"
-            raise DataError(msg)
+    check_present(columns, source.names, known=design.names)
     given = None if weights is None or isinstance(weights, str) else _given_weights(weights)
 
     def jobs() -> Iterator[tuple[pa.RecordBatch, int]]:

@@ -26,18 +26,34 @@ class _Group(TyperGroup):
         except LambdarrError as error:
             _to_stderr(f"Error: {error}")
             raise typer.Exit(2) from None
+        except KeyboardInterrupt:
+            _to_stderr("Interrupted; nothing was written.")
+            raise typer.Exit(130) from None
 
 
 app = typer.Typer(
     cls=_Group,
     no_args_is_help=True,
+    invoke_without_command=True,
     rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
-    help=(
-        "λ-randomization: multi-dimensional randomized response.\n\n"
-        "design → randomize → estimate → audit. Start with: lambdarr demo"
-    ),
 )
+
+
+@app.callback()
+def main(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
+) -> None:
+    """λ-randomization: multi-dimensional randomized response.
+
+    design → randomize → estimate → audit. Start with: lambdarr demo
+    """
+    if version:
+        from lambdarr import __version__
+
+        typer.echo(f"lambdarr {__version__}")
+        raise typer.Exit
 
 
 class Format(StrEnum):
@@ -90,7 +106,7 @@ def design(
     One number is a target for all attributes together; NAME=X, repeated, one for each of them.
     """
     import lambdarr
-    from lambdarr.sinks import replacing
+    from lambdarr.sinks import check_target, replacing
 
     targets = {"lam": lam, "strength": strength, "bits": bits, "epsilon": epsilon}
     given = {f"--{kind}": _target(kind, texts) for kind, texts in targets.items() if texts}
@@ -101,10 +117,11 @@ def design(
         missing=missing,
         **{kind.removeprefix("--"): target for kind, target in given.items()},
     )
+    check_target(output, force=force, sources=[data])
     with replacing(output, force=force) as file:
         file.write(made.to_json().encode())
     _show(made)
-    _say(f"Design written to {output}.")
+    _say(f"Design written to {output}. It is to be published, and lists every category of its attributes.")
 
 
 @app.command(epilog="Example: lambdarr show design.json --json")
@@ -134,8 +151,10 @@ def randomize(
     A column that the design does not know is an error, unless it is kept or dropped by name.
     """
     import lambdarr
+    from lambdarr.sinks import check_target
 
     loaded = lambdarr.Design.load(design)
+    check_target(output, force=force, sources=[data, design])
     with _Progress("Randomizing") as progress:
         rows = lambdarr.randomize_file(
             data, output, loaded, keep=_names(keep), drop=_names(drop), force=force, progress=progress
@@ -159,7 +178,9 @@ def estimate(
     simplex: Annotated[
         bool, typer.Option("--simplex", help="Move estimates to the nearest table without negative cells.")
     ] = False,
-    format: Annotated[Format, typer.Option(help="How to print.")] = Format.TABLE,
+    format: Annotated[
+        Format | None, typer.Option(help="How to print; by default as the output's ending says, or a table.")
+    ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write to a file instead.")] = None,
     force: ForceOption = False,
 ) -> None:
@@ -170,7 +191,10 @@ def estimate(
     from lambdarr.tabulation import tallies
 
     if output is not None:
-        check_target(output, force=force)
+        check_target(output, force=force, sources=[reports, design])
+    if format is None:
+        ending = output.suffix.lower().removeprefix(".") if output is not None else ""
+        format = Format(ending) if ending in ("csv", "json") else Format.TABLE
     loaded = lambdarr.Design.load(design)
     # a name may hold a comma: the whole text is tried before its parts
     asked = [[text] if text in loaded.names else _names(text) for text in tables]
@@ -214,9 +238,9 @@ def audit(design: Annotated[Path, typer.Argument(help="The design file.")], as_j
         return
     _print(audit_table(found))
     _say(
-        "bits, strength and ε: the deniability left. true: the chance that a report is the truth. capacity: the most "
-        "bits that a report can tell. gain and posterior: by how much a report raises the chance of guessing right of "
-        "someone who knew nothing before, and to what at most."
+        "bits and strength: the deniability left. ε: the most that a report can shift anyone's odds, in nats. true: "
+        "the chance that a report is the truth. capacity: the most bits that a report can tell. gain and posterior: "
+        "by how much a report raises the chance of guessing right of someone who knew nothing before, and to what."
     )
     if found.released:
         _say(f"Released unrandomized: {', '.join(found.released)}. Nothing above protects it.")
@@ -290,12 +314,13 @@ def _print(thing: Any) -> None:
     Console(emoji=False).print(thing)
 
 
-def _say(text: str) -> None:
-    Console(emoji=False).print(text, markup=False, highlight=False, soft_wrap=True)
+def _say(text: str, *, stderr: bool = False) -> None:
+    console = Console(stderr=stderr, emoji=False)
+    console.print(text, markup=False, highlight=False, soft_wrap=not console.is_terminal)  # a file keeps lines whole
 
 
 def _to_stderr(text: str) -> None:
-    Console(stderr=True, emoji=False).print(text, markup=False, highlight=False, soft_wrap=True)
+    _say(text, stderr=True)
 
 
 def _print_json(value: Any) -> None:

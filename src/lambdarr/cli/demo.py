@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 PEOPLE = 20_000
+_MARK = ".made-by-lambdarr-demo"
 TABLES = (["drugs"], ["sex", "smokes"], ["age", "drugs"])
 
 
@@ -54,9 +55,14 @@ def run(folder: Path, console: Console) -> None:
     except OSError as error:
         msg = f"cannot make the folder {folder}: {error.strerror}; choose another name"
         raise lambdarr.SourceError(msg) from None
+    if any(folder.iterdir()) and not (folder / _MARK).exists():
+        msg = f"the folder {folder} has files that are not the demo's; choose another name"
+        raise lambdarr.SourceError(msg)
+    (folder / _MARK).write_text("The files in this folder were made by `lambdarr demo`, which writes over them.\n")
 
     def step(number: int, text: str, command: str) -> None:
-        console.print(f"\n[bold]{number}. {text}[/]\n   $ {command}")
+        console.print(f"\n[bold]{number}. {text}[/]")
+        console.print(f"   $ {command}", soft_wrap=True, markup=False, highlight=False)
 
     console.print(
         f"[bold]A made-up survey of {PEOPLE:,} people[/], one question of it sensitive. Files go to {folder}/."
@@ -101,5 +107,5 @@ def run(folder: Path, console: Console) -> None:
     console.print(f"{inside} of {cells} intervals hold the truth; about 95 % do in the long run.")
     console.print(
         f"\n{folder}/ now has truths.csv, design.json, reports.csv and estimates.csv. "
-        "Next: lambdarr audit design.json, lambdarr paper, lambdarr --help"
+        f"Next: lambdarr audit {folder}/design.json, lambdarr paper, lambdarr --help"
     )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MOSTLY_NOISE = 0.25
 """Expected total-variation error from which a table is called noisy: a quarter of its mass may be misplaced."""
 
-_WIDEST_ATTENUATION = 12
+_WIDEST_ATTENUATION = 7
 
 
 def finite(value: float) -> float | None:
@@ -99,15 +99,16 @@ def attenuation_table(design: Design) -> Table | None:
 
 def design_sentences(design: Design) -> list[str]:
     """Return what the design means, in words."""
+    share = f"{design.truthfulness:.1%}" if design.truthfulness >= 0.001 else "Less than 0.1%"
     said = [
-        f"{design.truthfulness:.1%} of the reported records are true in every attribute.",
+        f"{share} of the reported records are true in every attribute.",
         f"The inverse of the full joint may amplify noise up to {design.noise_amplification:,.3g} times; "
         "tables of few attributes fare better.",
     ]
     if not math.isinf(design.epsilon):
         said.insert(1, f"No whole report can shift the odds about anyone by more than {_odds(design.epsilon)} to 1.")
     if design.released:
-        said.append(f"Released unrandomized: {', '.join(design.released)}. Nothing here protects it.")
+        said.append(f"Released unrandomized: {', '.join(design.released)}. Nothing here protects that.")
     return said
 
 
@@ -180,6 +181,7 @@ def estimates_csv(estimates: Sequence[Estimate], level: float) -> str:
     return text.getvalue()
 
 
+_INFERENCES = {"population": "the population behind the respondents", "finite": "this very file"}
 _NUMBERS = ("estimate", "standard_error", "lower", "upper", "count")
 
 
@@ -213,9 +215,11 @@ def estimate_table(estimate: Estimate, level: float, *, truth: Any = None, most:
         table.add_column(heading, justify="right", no_wrap=True)
     labels = [attribute.labels for attribute in estimate.design.attributes]
     total = estimate.counts.total
+    weighted = ", weighted" if estimate.counts.squares is not None else ""
+    table.caption = f"{estimate.n:,} reports{weighted}; errors for {_INFERENCES[estimate.inference]}"
     for number, (codes, value, error, lower, upper, count) in enumerate(_numbered_cells(estimate, level)):
         if number == most:
-            table.caption = f"{estimate.values.size - most:,} more cells; --format csv has all"
+            table.caption += f"; {estimate.values.size - most:,} more cells: --format csv has all"
             break
         known = [f"{truth[codes]:.2%}"] if truth is not None else []
         table.add_row(
@@ -231,14 +235,17 @@ def estimate_table(estimate: Estimate, level: float, *, truth: Any = None, most:
 
 def estimate_warning(estimate: Estimate) -> str | None:
     """Return what to know before quoting the table, or None if it can be trusted."""
+    name = " × ".join(estimate.attributes)
+    if estimate.is_implausible:
+        return f"{name}: some cells are further from possible than chance explains; are these reports of this design?"
     error = estimate.expected_error
     if error < MOSTLY_NOISE:
         return None
-    name = " × ".join(estimate.attributes)
+    size = f"{error:.2f}, where 0 is exact and 1 as wrong as can be" if error < 1 else "above 1: it says nothing"
     return (
-        f"{name}: mostly noise. With {estimate.n:,} reports the expected total-variation error of this table is "
-        f"{error:.2f} (0 is exact, 1 is as wrong as a table can be). Ask for fewer attributes or categories, collect "
-        "more reports, or use a larger λ."
+        f"{name}: mostly noise. With {estimate.n:,} report{'s' if estimate.n != 1 else ''} the expected "
+        f"total-variation error of this table is {size}. Ask for fewer attributes or categories, collect more reports, "
+        "or use a larger λ."
     )
 
 
