@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check setup bench docs clean
+.PHONY: demo test check setup bench accuracy docs clean
 
 demo: .venv/.lambdarr
 	$(BIN)/lambdarr demo demo
@@ -25,6 +25,9 @@ docs: setup
 
 bench: setup
 	$(BIN)/python -m benchmarks
+
+accuracy: setup
+	$(BIN)/python -m benchmarks.accuracy
 
 clean:
 	rm -rf .venv demo site

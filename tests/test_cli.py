@@ -14,11 +14,11 @@ from typer.testing import CliRunner
 import lambdarr as lr
 from lambdarr.cli import app
 
-COMMANDS = ["design", "show", "randomize", "estimate", "audit", "paper", "demo"]
+COMMANDS = ["design", "show", "randomize", "estimate", "query", "audit", "paper", "demo"]
 FORMATS = ["csv", "tsv", "parquet", "arrow"]
 SCHEMA = json.loads((Path(__file__).parents[1] / "spec" / "design.schema.json").read_text(encoding="utf-8"))
 MEASURES = {"bits", "strength", "epsilon", "truthfulness"}
-NUMBERS = ["estimate", "standard_error", "lower", "upper", "count"]
+NUMBERS = ["estimate", "unbiased", "standard_error", "lower", "upper", "count"]
 
 # 60 people; sex and vote are text, age is a class number, w a survey weight
 PEOPLE = pa.table(
@@ -619,3 +619,45 @@ def test_shell_completion_completes_a_command():
     env = {"_LAMBDARR_COMPLETE": "complete_bash", "COMP_WORDS": "lambdarr est", "COMP_CWORD": "1"}
     result = CliRunner().invoke(app, [], prog_name="lambdarr", env=env)
     assert result.stdout.split() == ["estimate"]
+
+
+# method and query
+
+
+@pytest.mark.parametrize("method", ["auto", "inverse", "ml", "pairwise", "independence"])
+def test_estimate_takes_a_method_and_keeps_the_unbiased_values_beside_it(reports, design_path, method):
+    arguments = ["estimate", reports, "-d", design_path, "-t", "sex,vote", "--method", method, "--format", "json"]
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, result.stderr
+    table = json.loads(result.stdout)["tables"][0]
+    assert table["method"] == method
+    assert table["reason"]
+    assert all("unbiased" in cell for cell in table["cells"])
+
+
+def test_query_gives_a_share_with_its_error(reports, design_path):
+    arguments = ["query", reports, "-d", design_path, "--where", "sex=F", "--json"]
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, result.stderr
+    found = json.loads(result.stdout)
+    expected = lr.query(reports, lr.Design.load(design_path), {"sex": "F"})
+    assert found["value"] == pytest.approx(expected.value)
+    assert found["lower"] < found["value"] < found["upper"]
+    assert found["n"] == 60
+
+
+def test_query_reads_categories_in_the_types_of_the_design(tmp_path):
+    frame = {"n": [1, 2, 3, 4] * 20, "old": [True, False] * 40, "age, years": ["a,b", "c"] * 40}
+    path = write(pa.table(frame), tmp_path / "reports.parquet")
+    lr.design(path, lam=0.9).save(tmp_path / "design.json")
+    options = ["--where", "n=2..3", "--given", "old=true", "--versus", "old=false", "--where", "age, years=a,b"]
+    result = CliRunner().invoke(app, ["query", str(path), "-d", str(tmp_path / "design.json"), *options])
+    assert result.exit_code == 0, result.stderr
+    assert "standard error" in result.stdout
+
+
+@pytest.mark.parametrize("where", ["sex", "sex=X", "nobody=1", "sex=M..F"])
+def test_query_refuses_what_it_cannot_ask(reports, design_path, where):
+    result = CliRunner().invoke(app, ["query", str(reports), "-d", str(design_path), "--where", where])
+    assert result.exit_code == 2
+    assert result.stderr.startswith("Error: ")

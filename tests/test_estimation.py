@@ -134,6 +134,33 @@ def test_weighted_errors_agree_with_the_residuals_written_out(inference):
     np.testing.assert_allclose(np.diag(found.covariance()), expected, rtol=1e-9)
 
 
+@pytest.mark.parametrize("weights", [None, np.random.default_rng(1).uniform(0.1, 2, 400)], ids=["plain", "weighted"])
+@pytest.mark.parametrize("inference", ["population", "finite"])
+def test_covariance_can_be_applied_without_being_formed(inference, weights):
+    design = design_of([lr.Channel(3, 0.5), lr.Channel(2, 0.7)])
+    generator = np.random.default_rng(5)
+    table = pa.table({"a0": generator.integers(0, 3, 400), "a1": generator.integers(0, 2, 400)})
+    found = lr.estimate(table, design, ["a0", "a1"], weights=weights, inference=inference)
+    vector = generator.normal(size=(3, 2))
+    np.testing.assert_allclose(
+        found.covariance_times(vector).ravel(), found.covariance() @ vector.ravel(), rtol=1e-9, atol=1e-12
+    )
+
+
+def test_simultaneous_intervals_hold_together():
+    """1,000 repetitions: all twelve 95 % intervals hold at once in at least 94 %, one by one far less often."""
+    design = design_of([lr.Channel(4, 0.7), lr.Channel(3, 0.6)])
+    pi = np.random.default_rng(12).dirichlet(np.ones(12) * 2).reshape(4, 3)
+    together = alone = 0
+    for found, target in _repetitions(design, pi, 4_000, 1_000, "population", seed=6):
+        for simultaneous in (True, False):
+            lower, upper = found.interval(0.95, simultaneous=simultaneous)
+            hold = bool(((lower <= target) & (target <= upper)).all())
+            together, alone = together + (hold and simultaneous), alone + (hold and not simultaneous)
+    assert together >= 940
+    assert alone < 800
+
+
 def test_equal_weights_change_nothing():
     design = design_of([lr.Channel(3, 0.5)])
     table = pa.table({"a0": [0, 1, 1, 2, 0]})
@@ -222,7 +249,7 @@ def test_frame_has_a_row_per_cell_in_the_library_asked_for(library):
     found = lr.estimate(lr.Counts.from_array(["sex", "old"], [[4, 3], [2, 1]]), design)
     frame = found.to_frame(library=library)
     assert type(frame).__module__.startswith(library)
-    names = ["sex", "old", "estimate", "standard_error", "lower", "upper", "count"]
+    names = ["sex", "old", "estimate", "unbiased", "standard_error", "lower", "upper", "count"]
     assert list(frame.columns if library != "pyarrow" else frame.column_names) == names
     assert list(frame["count"].to_numpy()) == [4, 3, 2, 1]
 

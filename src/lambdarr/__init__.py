@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 
 # Names are imported when they are first used: a device that wants lambdarr.client alone never loads NumPy.
 _HOMES = {
+    "Answer": "queries",
     "Attribute": "domain",
     "Audit": "auditing",
     "Channel": "channel",
@@ -29,6 +30,7 @@ _HOMES = {
     "design": "solving",
     "estimate": "estimation",
     "kronecker": "",
+    "query": "queries",
     "randomize": "randomization",
     "randomize_file": "randomization",
     "randomize_record": "randomization",
@@ -37,6 +39,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Answer",
     "Attribute",
     "Audit",
     "Channel",
@@ -56,6 +59,7 @@ __all__ = [
     "design",
     "estimate",
     "kronecker",
+    "query",
     "randomize",
     "randomize_file",
     "randomize_record",
@@ -71,6 +75,7 @@ if TYPE_CHECKING:
     from lambdarr.domain import Attribute
     from lambdarr.errors import DataError, DesignError, LambdarrError, MissingExtraError, SourceError
     from lambdarr.estimation import Estimate, Interval, estimate
+    from lambdarr.queries import Answer, query
     from lambdarr.randomization import randomize, randomize_file, randomize_record
     from lambdarr.sampling import SeededWords
     from lambdarr.solving import design

@@ -1,9 +1,9 @@
-"""Counts → Estimate by the exact inverse, with exact standard errors.
+"""Counts → Estimate: the table to believe, and beside it the unbiased one with its exact standard errors.
 
 With θ̂ the observed proportions and A = ⊗ Pⱼ⁻¹, the unbiased estimate is π̂ = A θ̂ (eq. (2) of the paper). It costs as
-many passes over the table as it has axes, and so does its variance, because A∘A is a Kronecker product too.
-
-An unbiased estimate may be negative. Nothing here clips in silence: ``Estimate.to_simplex()`` is a step of its own.
+many passes over the table as it has axes, and so does its variance, because A∘A is a Kronecker product too. It may be
+negative, and with many cells it is mostly noise: then a table that gives up some unbiasedness is closer to the truth
+(``choosing.py``). Both are in every ``Estimate``, and the method says which one ``values`` are.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from lambdarr import kronecker
+from lambdarr.choosing import FITS, choose, simulated_error
 from lambdarr.designs import check_design
 from lambdarr.errors import DataError, MissingExtraError
 from lambdarr.tabulation import Counts, tally
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from lambdarr.designs import Design
 
 Inference = Literal["population", "finite"]
-Method = Literal["inverse", "simplex"]
+Method = Literal["auto", "inverse", "ml", "pairwise", "independence"]
 
 MAX_COVARIANCE = 10_000
 """Cells above which the dense covariance matrix is not formed (0.8 GB)."""
@@ -57,23 +58,30 @@ class Estimate:
     inference : {"population", "finite"}
         What the errors speak of: the population the respondents were drawn from, or the very records of this file,
         where only the randomization is random.
-    method : {"inverse", "simplex"}
+    method : {"auto", "inverse", "ml", "pairwise", "independence", "simplex"}
         How ``values`` were found.
     values : array
         Estimated proportions.
     unbiased : array
-        The exact inverse's proportions; the same as ``values`` unless a later step moved those.
+        The exact inverse's proportions: the same as ``values`` only if that is the method.
     standard_errors : array
         Standard errors of the unbiased proportions.
+    expected_error : float
+        The total-variation error to expect of ``values``: 0 is exact, 1 all noise. For the inverse it is
+        ½ Σ √(2/π) SE, for other methods the error on simulated files like this one.
+    reason : str
+        What the method saw and did, in words.
     """
 
     design: Design
     counts: Counts
     inference: Inference
-    method: Method
+    method: str
     values: NDArray[np.float64]
     unbiased: NDArray[np.float64]
     standard_errors: NDArray[np.float64]
+    expected_error: float
+    reason: str
 
     def __repr__(self) -> str:
         table = " × ".join(self.attributes)
@@ -90,29 +98,27 @@ class Estimate:
         return self.counts.n
 
     @property
-    def expected_error(self) -> float:
-        """The total-variation error to expect of the unbiased table, ½ Σ √(2/π) SE: 0 is exact, 1 all noise."""
-        return float(0.5 * math.sqrt(2 / math.pi) * self.standard_errors.sum())
-
-    @property
     def is_implausible(self) -> bool:
         """Whether some cell lies further outside [0, 1] than chance explains: other reports, or another design."""
         return bool(
             ((self.unbiased < -6 * self.standard_errors) | (self.unbiased > 1 + 6 * self.standard_errors)).any()
         )
 
-    def interval(self, level: float = 0.95) -> Interval:
-        """Return the ends of the confidence interval of every cell, at this level each.
+    def interval(self, level: float = 0.95, *, simultaneous: bool = False) -> Interval:
+        """Return the ends of the confidence interval of every cell: at this level each, or for all cells at once.
 
-        They are unbiased value ± z · standard error. Once the values were moved onto the simplex the ends are cut to
-        [0, 1], which loses no coverage.
+        They are unbiased value ± z · standard error, whatever the method: that interval covers as it says, while one
+        around a value that was drawn towards a model would not. Where the values are not negative the ends are cut to
+        [0, 1], which loses no coverage. With ``simultaneous`` all intervals together hold at the level or above
+        (Bonferroni), as is right for cells that are picked after looking.
         """
         if not 0 < level < 1:
             msg = f"level must be between 0 and 1, got {level}; 0.95 is usual"
             raise DataError(msg)
-        margin = NormalDist().inv_cdf((1 + level) / 2) * self.standard_errors
+        each = 1 - (1 - level) / self.values.size if simultaneous else level  # Bonferroni's bound
+        margin = NormalDist().inv_cdf((1 + each) / 2) * self.standard_errors
         lower, upper = self.unbiased - margin, self.unbiased + margin
-        if self.method == "simplex":
+        if self.method != "inverse":
             lower, upper = np.clip(lower, 0, 1), np.clip(upper, 0, 1)
         return Interval(lower, upper)
 
@@ -142,13 +148,29 @@ class Estimate:
             spread += -np.outer(u, pi) - np.outer(pi, u) + second.sum() * np.outer(pi, pi)
         return np.asarray(spread / self.counts.total**2)
 
+    def covariance_times(self, vector: ArrayLike) -> NDArray[np.float64]:
+        """Return the covariance matrix of the unbiased cells times a vector, without forming the matrix.
+
+        The vector has the shape of the table; a sum of cells has variance v · covariance_times(v).
+        """
+        v = np.asarray(vector, dtype=np.float64)
+        channels, second = self.design.channels, _second_moment(self.counts)
+        result = kronecker.solve(channels, second * kronecker.solve(channels, v))
+        u, pi = kronecker.solve(channels, second), self.unbiased
+        if self.inference == "finite":
+            result -= u * v
+        else:
+            result += -u * (pi * v).sum() - pi * (u * v).sum() + second.sum() * pi * (pi * v).sum()
+        return np.asarray(result / self.counts.total**2)
+
     def marginal(self, attributes: Iterable[str]) -> Estimate:
         """Return the estimate of some of the attributes, with its own errors.
 
-        The exact inverse of the smaller table is the sum of the larger one's, so nothing is estimated twice. After
-        ``to_simplex()`` the smaller table is moved on its own, and is no longer that sum.
+        By the exact inverse the smaller table is the sum of the larger one. Other methods estimate it on its own, which
+        is closer to the truth than that sum.
         """
-        result = estimate(self.counts.marginal(attributes), self.design, inference=self.inference)
+        method: Any = "inverse" if self.method == "simplex" else self.method
+        result = estimate(self.counts.marginal(attributes), self.design, method=method, inference=self.inference)
         return result.to_simplex() if self.method == "simplex" else result
 
     def to_simplex(self) -> Estimate:
@@ -157,7 +179,13 @@ class Estimate:
         The moved values are closer to the truth as a table, but no longer unbiased; the unbiased ones, their standard
         errors and their intervals stay beside them.
         """
-        return replace(self, method="simplex", values=project_to_simplex(self.unbiased))
+        return replace(
+            self,
+            method="simplex",
+            values=project_to_simplex(self.unbiased),
+            expected_error=_error_of_inverse(self.standard_errors),
+            reason="the nearest table to the exact inverse that is not negative",
+        )
 
     def to_frame(self, *, level: float = 0.95, library: str | None = None) -> Any:
         """Return the estimate as a frame, a row per cell.
@@ -177,6 +205,7 @@ class Estimate:
         }
         numbers = {
             "estimate": self.values,
+            "unbiased": self.unbiased,
             "standard_error": self.standard_errors,
             "lower": lower,
             "upper": upper,
@@ -193,7 +222,7 @@ def estimate(
     design: Design,
     attributes: Iterable[str] | None = None,
     *,
-    method: Literal["inverse"] = "inverse",
+    method: Method = "inverse",
     inference: Inference = "population",
     weights: str | ArrayLike | None = None,
 ) -> Estimate:
@@ -207,8 +236,12 @@ def estimate(
         The design they were made with.
     attributes : iterable of str, optional
         The attributes of the table; needed unless ``reports`` are counts, whose attributes are then taken.
-    method : {"inverse"}
-        The exact inverse: unbiased, and possibly negative.
+    method : {"inverse", "auto", "ml", "pairwise", "independence"}
+        "inverse" is the exact inverse: unbiased, and possibly negative. "auto" chooses from the data how much of the
+        table can be believed: it starts from the pairwise model of the dependences that the reports show and moves
+        towards the largest likelihood as far as they bear it out. "ml" is the largest likelihood among tables
+        that are not negative, "pairwise" among those with no interaction of more than two attributes, "independence"
+        among those with none at all. The unbiased values and their errors are beside all of them.
     inference : {"population", "finite"}
         Whether the respondents are a sample of the population that the estimate is about, or the file is itself that
         population and only the randomization is random.
@@ -224,8 +257,8 @@ def estimate(
     (array([0.7, 0.3]), array([0.031, 0.031]))
     """
     check_design(design)
-    if method != "inverse":
-        msg = f"method must be 'inverse', got {method!r}"
+    if method not in get_args(Method):
+        msg = f"method must be one of {', '.join(get_args(Method))}, got {method!r}"
         raise DataError(msg)
     if inference not in get_args(Inference):
         msg = f"inference must be 'population' or 'finite', got {inference!r}"
@@ -248,9 +281,36 @@ def estimate(
     if not counts.total > 0:
         msg = "counts must not all be zero; there is nothing to estimate from"
         raise DataError(msg)
-    values = kronecker.solve(part.channels, counts.values / counts.total)
-    errors = np.sqrt(_variances(counts, part, values, inference))
-    return Estimate(part, counts, inference, "inverse", values, values, errors)
+    theta = counts.values / counts.total
+    unbiased = kronecker.solve(part.channels, theta)
+    errors = np.sqrt(_variances(counts, part, unbiased, inference))
+    if method == "inverse":
+        values, error, reason = unbiased, _error_of_inverse(errors), "unbiased; cells may be negative"
+    else:
+        values, error, reason = _believable(method, part, theta, _independent_reports(counts), inference)
+    return Estimate(part, counts, inference, method, values, unbiased, errors, error, reason)
+
+
+def _error_of_inverse(standard_errors: NDArray[np.float64]) -> float:
+    return float(0.5 * math.sqrt(2 / math.pi) * standard_errors.sum())
+
+
+def _independent_reports(counts: Counts) -> float:
+    """Return how many reports of equal weight tell as much: (Σw)²/Σw²."""
+    return float(counts.n) if counts.squares is None else counts.total**2 / float(counts.squares.sum())
+
+
+def _believable(
+    method: Method, part: Design, theta: NDArray[np.float64], n: float, inference: Inference
+) -> tuple[NDArray[np.float64], float, str]:
+    """Return the table that a method other than the inverse gives, the error to expect of it, and why it is so."""
+    finite = inference == "finite"
+    if method == "auto" and theta.ndim > 1:
+        found = choose(part.channels, theta, n=n, finite=finite)
+        return found.values, found.error, found.in_words(part.names)
+    fit, reason = FITS["ml" if method == "auto" else method]
+    values = fit(part.channels, theta, n)
+    return values, simulated_error(fit, part.channels, values, n=n, finite=finite), reason
 
 
 def project_to_simplex(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _COMPILED_FROM = 1 << 22
+_LOADED_FROM = 0  # once they are loaded, they are faster for every size
 _THREADS_FROM = 1 << 20
 _BLOCK = 80_000  # cells of a block that is worked on in the second-level cache, 640 kB
 _PANEL = 64  # neighbouring columns that travel together: whole cache lines, and room for 1,250 rows of them
@@ -95,7 +96,7 @@ def _along_axes(
         raise DataError(msg)
     if result is not table:
         result[...] = table
-    if worth_compiling(result.size, enough=_COMPILED_FROM):
+    if worth_compiling(result.size, enough=_COMPILED_FROM, loaded=_LOADED_FROM):
         _along_axes_compiled(result, coefficients)
     else:
         for axis, (a, b) in enumerate(coefficients):

@@ -25,9 +25,9 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def worth_compiling(values: int, *, enough: int) -> bool:
-    """Return whether compiled loops pay: there is enough work, or they are loaded already."""
-    return values >= enough or ("lambdarr.kernels" in sys.modules and values * 64 >= enough)
+def worth_compiling(values: int, *, enough: int, loaded: int = 1 << 19) -> bool:
+    """Return whether compiled loops pay: there is enough work to load them, or for those that are loaded already."""
+    return values >= enough or ("lambdarr.kernels" in sys.modules and values >= loaded)
 
 
 def over_range(function: Callable[[int, int], None], stop: int, *, threads: int | None = None) -> None:

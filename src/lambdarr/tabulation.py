@@ -8,26 +8,29 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
-import pyarrow as pa
 
 from lambdarr.designs import check_design
 from lambdarr.domain import encode
 from lambdarr.errors import DataError
 from lambdarr.parallel import ahead, in_order, worth_compiling
 from lambdarr.sources import check_present, open_source
+from lambdarr.weighting import weights_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
+    import pyarrow as pa
     from numpy.typing import ArrayLike, NDArray
 
     from lambdarr.designs import Design
     from lambdarr.domain import Codes
 
     Floats = NDArray[np.float64]
+
+Result = TypeVar("Result")
 
 _COMPILED_FROM = 1 << 25  # records from which loading compiled loops pays
 
@@ -166,47 +169,19 @@ def tallies(
     parts = [design.select(attributes) for attributes in tables]
     for part in parts:
         _check_cells(part)
-    source = open_source(reports)
-    attributes = {attribute.name: attribute for part in parts for attribute in part.attributes}
-    columns = [*attributes, *([weights] if isinstance(weights, str) and weights not in attributes else [])]
-    check_present(columns, source.names, known=design.names)
-    given = None if weights is None or isinstance(weights, str) else _given_weights(weights)
 
-    def jobs() -> Iterator[tuple[pa.RecordBatch, int]]:
-        row = 0
-        for batch in ahead(source.batches(columns, encoded=list(attributes))):
-            yield batch, row
-            row += batch.num_rows
+    def count(coded: Coded) -> _Counted:
+        compiled = worth_compiling(coded.first_row + coded.rows, enough=_COMPILED_FROM)
+        cells = [_Cells.of(part, coded.codes, coded.weights, compiled=compiled) for part in parts]
+        return _Counted(coded.rows, coded.library, cells)
 
-    def count(job: tuple[pa.RecordBatch, int]) -> _Counted:
-        batch, row = job
-        codes = {
-            name: encode(attribute, batch.column(name), as_text=source.as_text, first_row=row + 1)
-            for name, attribute in attributes.items()
-        }
-        weighted = None
-        if isinstance(weights, str):
-            weighted = _weight_column(batch.column(weights), weights, first_row=row + 1)
-        elif given is not None:
-            weighted = given[row : row + batch.num_rows]
-        if weighted is not None:
-            _check_weights(weighted, batch.num_rows, first_row=row + 1)
-        compiled = worth_compiling(row + batch.num_rows, enough=_COMPILED_FROM)
-        return _Counted(batch.num_rows, [_Cells.of(part, codes, weighted, compiled=compiled) for part in parts])
-
-    n = 0
+    n, library = 0, "pyarrow"
     values = [np.zeros(_cells(part)) for part in parts]
     squares = [np.zeros(_cells(part)) if weights is not None else None for part in parts]
-    for counted in in_order(count, jobs()):
-        n += counted.rows
+    for counted in over_reports(reports, design, {name for part in parts for name in part.names}, weights, count):
+        n, library = n + counted.rows, counted.library
         for cells, table, squared in zip(counted.cells, values, squares, strict=True):
             cells.add_to(table, squared)
-    if given is not None and len(given) != n:
-        msg = f"weights must be one number per report, got {len(given):,} for {n:,} reports"
-        raise DataError(msg)
-    if not n:
-        msg = "the reports have no rows; there is nothing to count"
-        raise DataError(msg)
     if weights is not None and not values[0].any():
         msg = "weights must not all be zero"
         raise DataError(msg)
@@ -218,12 +193,61 @@ def tallies(
             None if square is None else square.reshape(_sizes(part)),
             library,
         )
-        for part, table, square, library in zip(parts, values, squares, [source.library] * len(parts), strict=True)
+        for part, table, square in zip(parts, values, squares, strict=True)
     ]
+
+
+class Coded(NamedTuple):
+    """One batch of reports as codes."""
+
+    rows: int
+    first_row: int
+    codes: dict[str, Codes]
+    weights: Floats | None
+    library: str
+
+
+def over_reports(
+    reports: Any,
+    design: Design,
+    names: Collection[str],
+    weights: str | ArrayLike | None,
+    work: Callable[[Coded], Result],
+) -> Iterator[Result]:
+    """Yield what ``work`` makes of each batch of reports, in order, on all cores: the one pass that all verbs take."""
+    source = open_source(reports)
+    weigh = weights_of(weights)
+    attributes = {attribute.name: attribute for attribute in design.attributes if attribute.name in names}
+    columns = [*attributes, *(name for name in weigh.columns if name not in attributes)]
+    check_present(columns, source.names, known=design.names)
+
+    def jobs() -> Iterator[tuple[pa.RecordBatch, int]]:
+        row = 0
+        for batch in ahead(source.batches(columns, encoded=list(attributes))):
+            yield batch, row
+            row += batch.num_rows
+
+    def coded(job: tuple[pa.RecordBatch, int]) -> tuple[int, Result]:
+        batch, row = job
+        codes = {
+            name: encode(attribute, batch.column(name), as_text=source.as_text, first_row=row + 1)
+            for name, attribute in attributes.items()
+        }
+        return batch.num_rows, work(Coded(batch.num_rows, row, codes, weigh.of(batch, row), source.library))
+
+    n = 0
+    for rows, result in in_order(coded, jobs()):
+        n += rows
+        yield result
+    weigh.check_end(n)
+    if not n:
+        msg = "the reports have no rows; there is nothing to count"
+        raise DataError(msg)
 
 
 class _Counted(NamedTuple):
     rows: int
+    library: str
     cells: list[_Cells]
 
 
@@ -280,42 +304,4 @@ def _check_cells(part: Design) -> None:
         raise DataError(msg)
     if len(set(part.names)) < len(part.names):
         msg = "a table must name each of its attributes once"
-        raise DataError(msg)
-
-
-def _given_weights(weights: ArrayLike) -> Floats:
-    try:
-        return np.asarray(weights, dtype=np.float64).ravel()
-    except (TypeError, ValueError):  # whose message repeats the value
-        msg = "weights must be numbers, one per report"
-        raise DataError(msg) from None
-
-
-def _weight_column(column: pa.Array, name: str, *, first_row: int) -> Floats:
-    try:
-        return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
-    except pa.ArrowException:
-        row = first_row + next((place for place, value in enumerate(column) if not _is_weight(value)), 0)
-        msg = f"weights must be numbers, but column {name!r} holds something else, first at row {row:,}"
-        raise DataError(msg) from None
-
-
-def _is_weight(value: pa.Scalar) -> bool:
-    try:
-        value.cast(pa.float64())
-    except pa.ArrowException:
-        return False
-    return True
-
-
-def _check_weights(weights: NDArray[np.float64], rows: int, *, first_row: int) -> None:
-    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
-    if len(bad):
-        msg = (
-            f"weights must not be negative, missing or infinite, and {len(bad):,} are, first at row "
-            f"{first_row + int(bad[0]):,}; give every report a weight of 0 or more"
-        )
-        raise DataError(msg)
-    if len(weights) != rows:
-        msg = f"weights must be one number per report, and end at row {first_row + len(weights) - 1:,}"
         raise DataError(msg)

@@ -71,6 +71,16 @@ class InferenceChoice(StrEnum):
     FINITE = "finite"
 
 
+class MethodChoice(StrEnum):
+    """How a table is estimated."""
+
+    AUTO = "auto"
+    INVERSE = "inverse"
+    ML = "ml"
+    PAIRWISE = "pairwise"
+    INDEPENDENCE = "independence"
+
+
 DesignOption = Annotated[Path, typer.Option("-d", "--design", help="The design file.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")]
@@ -169,6 +179,12 @@ def estimate(
     reports: Annotated[Path, typer.Argument(help="The file of reports: CSV, TSV, Parquet or Arrow.")],
     design: DesignOption,
     tables: Annotated[list[str], typer.Option("-t", "--table", help="Attributes of a table, as a,b. Repeatable.")],
+    method: Annotated[
+        MethodChoice,
+        typer.Option(
+            help="How to estimate: inverse is unbiased, auto believes as much of a table as the data bear out."
+        ),
+    ] = MethodChoice.INVERSE,
     level: Annotated[float, typer.Option(help="Level of the confidence intervals.")] = 0.95,
     inference: Annotated[
         InferenceChoice,
@@ -200,7 +216,7 @@ def estimate(
     asked = [[text] if text in loaded.names else _names(text) for text in tables]
     found = []
     for counts in tallies(reports, loaded, asked, weights=weights):
-        table = lambdarr.estimate(counts, loaded, inference=inference.value)
+        table = lambdarr.estimate(counts, loaded, method=method.value, inference=inference.value)
         found.append(table.to_simplex() if simplex else table)
     warnings = [warning for table in found if (warning := shown.estimate_warning(table)) is not None]
     if format is Format.TABLE:
@@ -224,6 +240,53 @@ def estimate(
         typer.echo(text, nl=False)
     for warning in warnings:
         _to_stderr(f"Warning: {warning}")
+
+
+@app.command(
+    epilog="Example: lambdarr query reports.csv -d design.json --where smokes=daily --given sex=F --versus sex=M"
+)
+def query(
+    reports: Annotated[Path, typer.Argument(help="The file of reports: CSV, TSV, Parquet or Arrow.")],
+    design: DesignOption,
+    where: Annotated[
+        list[str], typer.Option(metavar="NAME=A[,B]|NAME=A..B", help="Categories, or a range of them. Repeatable.")
+    ],
+    given: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=A[,B]", help="Only among people with this condition. Repeatable.")
+    ] = None,
+    versus: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=A[,B]", help="Less the share among these people. Repeatable.")
+    ] = None,
+    level: Annotated[float, typer.Option(help="Level of the confidence interval.")] = 0.95,
+    inference: Annotated[
+        InferenceChoice,
+        typer.Option(help="population: respondents are a sample; finite: the file is the population."),
+    ] = InferenceChoice.POPULATION,
+    weights: Annotated[str | None, typer.Option(help="Column of survey weights.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask for the share of people with any condition, straight from the reports, with its standard error."""
+    import lambdarr
+
+    loaded = lambdarr.Design.load(design)
+    found = lambdarr.query(
+        reports,
+        loaded,
+        _condition(where, loaded),
+        given=_condition(given, loaded) if given else None,
+        versus=_condition(versus, loaded) if versus else None,
+        inference=inference.value,
+        weights=weights,
+    )
+    lower, upper = found.interval(level)
+    if as_json:
+        numbers = {"value": found.value, "standard_error": found.standard_error, "lower": lower, "upper": upper}
+        _print_json({**numbers, "level": level, "n": found.n, "inference": found.inference})
+        return
+    _say(
+        f"{found.value:.2%} ± {found.standard_error:.2%} (standard error), {100 * level:.6g} % interval "
+        f"{lower:.2%} … {upper:.2%}, from {found.n:,} reports"
+    )
 
 
 @app.command(epilog="Example: lambdarr audit design.json --json")
@@ -298,6 +361,29 @@ def _target(kind: str, texts: list[str]) -> Any:
         msg = f"--{kind} must be one number for all attributes, or NAME=number for each of them, not both"
         raise DesignError(msg)
     return numbers[None]
+
+
+def _condition(texts: list[str], design: Any) -> dict[str, Any]:
+    """Return the condition that NAME=A,B and NAME=A..B texts spell, in the types of the design's categories."""
+    condition: dict[str, Any] = {}
+    for text in texts:
+        name, equals, wanted = text.partition("=")
+        if not equals or name in condition:
+            msg = f"a condition must be NAME=category, each name once, got {text!r}"
+            raise DesignError(msg)
+        attribute = design.select([name]).attributes[0]
+        by_label = dict(zip(attribute.labels, attribute.values, strict=True))
+
+        def category(label: str, by_label: dict[str, Any] = by_label) -> Any:
+            return by_label.get(label, label)  # what is no category is told so by the query
+
+        first, dots, last = wanted.partition("..")
+        if wanted not in by_label and dots:
+            condition[name] = slice(category(first), category(last))
+        else:
+            labels = [wanted] if wanted in by_label else wanted.split(",")
+            condition[name] = [category(label.strip()) for label in labels]
+    return condition
 
 
 def _show(loaded: Any) -> None:

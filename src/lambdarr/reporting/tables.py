@@ -156,6 +156,7 @@ def estimate_values(estimate: Estimate, level: float) -> dict[str, Any]:
         "n": estimate.n,
         "level": level,
         "expected_error": estimate.expected_error,
+        "reason": estimate.reason,
         "cells": [
             {
                 "categories": [a.values[code] for a, code in zip(estimate.design.attributes, codes, strict=True)],
@@ -182,7 +183,7 @@ def estimates_csv(estimates: Sequence[Estimate], level: float) -> str:
 
 
 _INFERENCES = {"population": "the population behind the respondents", "finite": "this very file"}
-_NUMBERS = ("estimate", "standard_error", "lower", "upper", "count")
+_NUMBERS = ("estimate", "unbiased", "standard_error", "lower", "upper", "count")
 
 
 def _numbers_beside(names: Sequence[str]) -> list[str]:
@@ -198,6 +199,7 @@ def _numbered_cells(estimate: Estimate, level: float) -> Iterator[tuple[Any, ...
         yield (
             codes,
             float(estimate.values[codes]),
+            float(estimate.unbiased[codes]),
             float(estimate.standard_errors[codes]),
             float(lower[codes]),
             float(upper[codes]),
@@ -209,17 +211,21 @@ def estimate_table(estimate: Estimate, level: float, *, truth: Any = None, most:
     """Return an estimate as a table of at most ``most`` cells; ``truth`` is shown beside it where it is known."""
     table = Table(title=" × ".join(escape(name) for name in estimate.attributes))
     for name in estimate.attributes:
-        table.add_column(escape(name))
-    headings = ["estimate", "s.e.", f"{100 * level:.6g} % interval", "reported"]
+        table.add_column(escape(name), overflow="fold")
+    beside = "reported" if estimate.method == "inverse" else "unbiased"  # what else there is to compare with
+    headings = ["estimate", "s.e.", f"{100 * level:.6g} % interval", beside]
     for heading in [*headings, *(["truth"] if truth is not None else [])]:
         table.add_column(heading, justify="right", no_wrap=True)
     labels = [attribute.labels for attribute in estimate.design.attributes]
     total = estimate.counts.total
     weighted = ", weighted" if estimate.counts.squares is not None else ""
-    table.caption = f"{estimate.n:,} reports{weighted}; errors for {_INFERENCES[estimate.inference]}"
-    for number, (codes, value, error, lower, upper, count) in enumerate(_numbered_cells(estimate, level)):
+    table.caption = (
+        f"{estimate.n:,} reports{weighted}; errors for {_INFERENCES[estimate.inference]}.\n"
+        f"Estimate ({estimate.method}): {escape(estimate.reason)}."
+    )
+    for number, (codes, value, unbiased, error, lower, upper, count) in enumerate(_numbered_cells(estimate, level)):
         if number == most:
-            table.caption += f"; {estimate.values.size - most:,} more cells: --format csv has all"
+            table.caption += f"\n{estimate.values.size - most:,} more cells: --format csv has all."
             break
         known = [f"{truth[codes]:.2%}"] if truth is not None else []
         table.add_row(
@@ -227,7 +233,7 @@ def estimate_table(estimate: Estimate, level: float, *, truth: Any = None, most:
             f"{value:.2%}",
             f"{error:.2%}",
             f"{lower:.2%} … {upper:.2%}",
-            f"{count / total:.2%}",
+            f"{count / total if estimate.method == 'inverse' else unbiased:.2%}",
             *known,
         )
     return table

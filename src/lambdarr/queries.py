@@ -1,0 +1,252 @@
+"""Questions answered straight from the reports: any share, conditional share or difference, with its error.
+
+For any function that is a product over attributes, f(x) = Π fⱼ(xⱼ), the value
+
+    z = Π (fⱼ(yⱼ) − (1 − λⱼ) f̄ⱼ) / λⱼ          (f̄ⱼ: the plain mean of fⱼ over its categories)
+
+of one report is unbiased for f of its truth. So the share of people with a condition on any number of attributes is the
+mean of z over the reports, in one pass and without a table, however many cells that table would have. The noise does
+grow with every attribute in the condition: the standard error says how much.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from lambdarr.designs import Design, check_design
+from lambdarr.errors import DataError, DesignError
+from lambdarr.tabulation import Coded, over_reports
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from lambdarr.domain import Attribute
+    from lambdarr.estimation import Inference
+
+    Floats = NDArray[np.float64]
+    Condition = Mapping[str, Any]
+
+
+class Bounds(NamedTuple):
+    """Lower and upper end of an interval."""
+
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to a query.
+
+    Parameters
+    ----------
+    value : float
+        The estimated share, conditional share, mean or difference: unbiased, or nearly so for ratios; it may lie
+        outside what is possible.
+    standard_error : float
+        Its standard error, of sampling and randomization or of randomization alone, by ``inference``.
+    n : int
+        Number of reports.
+    inference : {"population", "finite"}
+        What the error speaks of.
+    """
+
+    value: float
+    standard_error: float
+    n: int
+    inference: Inference
+
+    def interval(self, level: float = 0.95) -> Bounds:
+        """Return value ± z · standard error."""
+        if not 0 < level < 1:
+            msg = f"level must be between 0 and 1, got {level}; 0.95 is usual"
+            raise DataError(msg)
+        margin = NormalDist().inv_cdf((1 + level) / 2) * self.standard_error
+        return Bounds(self.value - margin, self.value + margin)
+
+
+def query(
+    reports: Any,
+    design: Design,
+    condition: Condition,
+    *,
+    given: Condition | None = None,
+    versus: Condition | None = None,
+    inference: Inference = "population",
+    weights: str | ArrayLike | None = None,
+) -> Answer:
+    """Return the share of people with a condition, among all or among some, or the difference between two groups.
+
+    Parameters
+    ----------
+    reports : table or path
+        Randomized records.
+    design : Design
+        The design they were made with.
+    condition : mapping
+        Attribute → a category, a list of categories, a range of ordered categories ``slice(first, last)`` (both
+        included), or a mapping from category to score. All of them have to hold; with scores the product is averaged.
+    given : mapping, optional
+        Only among people with this condition.
+    versus : mapping, optional
+        The share among ``given`` less the share among people with this condition.
+    inference : {"population", "finite"}
+        As for ``estimate``.
+    weights : str or array, optional
+        Survey weights: the name of a column, or one number per report.
+
+    Notes
+    -----
+    Standard errors are those of the sum over reports of each one's influence: exact for a share, linearized for a
+    conditional share or a difference. Equations (25) and (26) of docs/theory.md.
+
+    Examples
+    --------
+    >>> import lambdarr as lr
+    >>> design = lr.design({"sex": ["F", "M"], "smokes": ["no", "yes"]}, lam=0.5)
+    >>> reports = [{"sex": "F", "smokes": "no"}] * 500 + [{"sex": "M", "smokes": "yes"}] * 500
+    >>> found = lr.query(reports, design, {"sex": "F", "smokes": "no"})
+    >>> found.value, found.standard_error
+    (1.25, 0.0316)
+    """
+    check_design(design)
+    if inference not in ("population", "finite"):
+        msg = f"inference must be 'population' or 'finite', got {inference!r}"
+        raise DataError(msg)
+    if versus is not None and given is None:
+        msg = "versus needs given: the two groups to compare"
+        raise DataError(msg)
+    functions = [_product(design, condition, given)]
+    functions.append(_product(design, given) if given is not None else {})
+    if versus is not None:
+        functions += [_product(design, condition, versus), _product(design, versus)]
+    moments = _moments(reports, design, functions, weights)
+    value, influence = _ratio(moments.sums[0], moments.sums[1], "given")
+    weight = np.array(influence)
+    if versus is not None:
+        other, influence = _ratio(moments.sums[2], moments.sums[3], "versus")
+        value, weight = value - other, np.array([*weight, *(-x for x in influence)])
+    second = moments.squares if inference == "population" else moments.squares - moments.truths
+    variance = float(weight @ second @ weight)
+    return Answer(value, math.sqrt(max(variance, 0.0)), moments.n, inference)
+
+
+def _ratio(top: float, bottom: float, name: str) -> tuple[float, tuple[float, float]]:
+    """Return a ratio of sums, and by how much it moves with each of them."""
+    if bottom <= 0:
+        msg = f"nobody, or fewer than nobody by chance, seems to have the condition in {name}; ask about a larger group"
+        raise DataError(msg)
+    return float(top / bottom), (1 / bottom, -top / bottom**2)
+
+
+Product = dict[str, "Floats"]
+"""A function of a record as a product: for each attribute its value per category; 1 for attributes not named."""
+
+
+def _product(design: Design, *conditions: Condition | None) -> Product:
+    functions: Product = {}
+    for condition in conditions:
+        if condition is None:
+            continue
+        if not isinstance(condition, Mapping):
+            msg = f"a condition must be a mapping from attribute to categories, got {type(condition).__name__}"
+            raise DataError(msg)
+        for name, wanted in condition.items():
+            attribute = design.select([name]).attributes[0]
+            values = _values(attribute, wanted)
+            functions[name] = functions[name] * values if name in functions else values
+    return functions
+
+
+def _values(attribute: Attribute, wanted: Any) -> Floats:
+    """Return the function of one attribute that a condition means, one value per category."""
+    values = np.zeros(attribute.size)
+    if isinstance(wanted, Mapping):
+        for category, score in wanted.items():
+            values[_code(attribute, category)] = float(score)
+    elif isinstance(wanted, slice):
+        first = 0 if wanted.start is None else _code(attribute, wanted.start)
+        last = len(attribute.categories) - 1 if wanted.stop is None else _code(attribute, wanted.stop)
+        if wanted.step is not None or first > last:
+            msg = f"the range of {attribute.name!r} must run from an earlier category to a later one, without a step"
+            raise DataError(msg)
+        values[first : last + 1] = 1
+    else:
+        several = wanted if isinstance(wanted, list | tuple | set | frozenset) else [wanted]
+        for category in several:
+            values[_code(attribute, category)] = 1
+    if not values.any():
+        msg = f"the condition on {attribute.name!r} names no category; name at least one"
+        raise DataError(msg)
+    return values
+
+
+def _code(attribute: Attribute, category: object) -> int:
+    try:
+        return attribute.code(category)
+    except DataError:
+        msg = f"{category!r} is no category of {attribute.name!r}; it has: {', '.join(attribute.labels[:20])}"
+        raise DesignError(msg) from None
+
+
+class _Moments(NamedTuple):
+    n: int
+    sums: Floats
+    """Σ w z for each function."""
+    squares: Floats
+    """Σ w² z zᵀ."""
+    truths: Floats
+    """An unbiased estimate of Σ w² f fᵀ of the truths: what of the squares is not randomization."""
+
+
+def _moments(reports: Any, design: Design, functions: Sequence[Product], weights: str | ArrayLike | None) -> _Moments:
+    """Return sums over all reports, in one pass."""
+    count = len(functions)
+    pairs = [(i, j) for i in range(count) for j in range(i + 1)]
+    singles = [_unbiased(design, function) for function in functions]
+    doubles = [_unbiased(design, _times(functions[i], functions[j])) for i, j in pairs]
+
+    def part(coded: Coded) -> _Moments:
+        w = np.ones(coded.rows) if coded.weights is None else coded.weights
+        z = np.array([_evaluated(single, coded) for single in singles])
+        truths = np.zeros((count, count))
+        for (i, j), double in zip(pairs, doubles, strict=True):
+            truths[i, j] = truths[j, i] = float(w**2 @ _evaluated(double, coded))
+        return _Moments(coded.rows, z @ w, (z * w**2) @ z.T, truths)
+
+    names = {name for function in functions for name in function}
+    n, sums, squares, truths = 0, np.zeros(count), np.zeros((count, count)), np.zeros((count, count))
+    for found in over_reports(reports, design, names, weights, part):
+        n, sums, squares, truths = n + found.n, sums + found.sums, squares + found.squares, truths + found.truths
+    return _Moments(n, sums, squares, truths)
+
+
+def _times(first: Product, second: Product) -> Product:
+    product = dict(first)
+    for name, values in second.items():
+        product[name] = product[name] * values if name in product else values
+    return product
+
+
+def _unbiased(design: Design, function: Product) -> Product:
+    """Return (fⱼ − (1 − λⱼ) f̄ⱼ)/λⱼ for each attribute: what a report is worth."""
+    worth: Product = {}
+    for name, values in function.items():
+        lam = design.select([name]).channels[0].lam
+        worth[name] = (values - (1 - lam) * values.mean()) / lam
+    return worth
+
+
+def _evaluated(worth: Product, coded: Coded) -> Floats:
+    result = np.ones(coded.rows)
+    for name, values in worth.items():
+        result *= values.take(coded.codes[name])
+    return result
