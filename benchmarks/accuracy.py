@@ -35,7 +35,7 @@ LAMBDAS = (0.1, 0.3, 0.5, 0.7, 0.9)
 ORDERS = (1, 2, 3, 4, 5, 6)
 REPETITIONS = 5
 TABLES = 3
-MOST_CELLS = 10_000
+MOST_CELLS = 30_000
 ML_SECONDS = 2
 METHODS = ("reports", "inverse", "clipped", "projected", "independence", "ml", "pairwise", "auto")
 FILES = (
@@ -111,12 +111,12 @@ def measure(name: str) -> list[dict[str, Any]]:
 def _tables(design: lr.Design, order: int, generator: np.random.Generator) -> list[list[str]]:
     """Return random tables of some order that are not too large for all methods to be tried on them."""
     sizes = dict(zip(design.names, (attribute.size for attribute in design.attributes), strict=True))
-    found: list[list[str]] = []
-    while len(found) < TABLES:
-        names = [str(name) for name in generator.permutation(design.names)[:order]]
-        if np.prod([sizes[name] for name in names]) <= MOST_CELLS:
-            found.append(names)
-    return found
+    possible = [
+        list(names)
+        for names in itertools.combinations(design.names, order)
+        if np.prod([sizes[name] for name in names]) <= MOST_CELLS
+    ]
+    return [possible[place] for place in generator.integers(0, len(possible), TABLES)]
 
 
 def write(rows: list[dict[str, Any]], seconds: float) -> None:

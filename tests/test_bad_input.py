@@ -8,31 +8,18 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-import pyarrow.csv as pacsv
-import pyarrow.feather as feather
-import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
 import lambdarr as lr
 from lambdarr.cli import app
+from tests.files import write
 
 SECRET = "SECRETVALUE"
 SECRET_NUMBER = 7331773
 DESIGN = lr.design({"sex": ["F", "M"], "plan": [1, 2, 3]}, lam=0.5)
 GOOD = pa.table({"sex": ["F", "M", "F"], "plan": [1, 2, 3]})
 FILES = ["csv", "tsv", "parquet", "arrow"]
-
-
-def write(table, path):
-    if path.suffix == ".parquet":
-        pq.write_table(table, path)
-    elif path.suffix == ".arrow":
-        feather.write_feather(table, path, compression="uncompressed")
-    else:
-        delimiter = {".csv": ",", ".tsv": "\t"}[path.suffix]
-        pacsv.write_csv(table, path, pacsv.WriteOptions(delimiter=delimiter))
-    return path
 
 
 def put(path, content):

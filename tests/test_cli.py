@@ -5,7 +5,6 @@ from pathlib import Path
 
 import jsonschema
 import pyarrow as pa
-import pyarrow.csv as pacsv
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
@@ -13,6 +12,7 @@ from typer.testing import CliRunner
 
 import lambdarr as lr
 from lambdarr.cli import app
+from tests.files import write
 
 COMMANDS = ["design", "show", "randomize", "estimate", "query", "audit", "paper", "demo"]
 FORMATS = ["csv", "tsv", "parquet", "arrow"]
@@ -29,17 +29,6 @@ PEOPLE = pa.table(
         "w": [2.0, 1.0, 0.5, 1.5] * 15,
     }
 )
-
-
-def write(table, path):
-    if path.suffix == ".parquet":
-        pq.write_table(table, path)
-    elif path.suffix == ".arrow":
-        feather.write_feather(table, path, compression="uncompressed")
-    else:
-        delimiter = {".csv": ",", ".tsv": "\t"}[path.suffix]
-        pacsv.write_csv(table, path, pacsv.WriteOptions(delimiter=delimiter))
-    return path
 
 
 def read(path):

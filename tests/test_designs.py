@@ -35,7 +35,7 @@ def test_json_gives_the_same_design_back(design):
 
 @given(designs())
 def test_json_fits_its_schema(design):
-    jsonschema.validate(json.loads(design.to_json()), SCHEMA)
+    assert jsonschema.Draft202012Validator(SCHEMA).is_valid(json.loads(design.to_json()))
 
 
 def test_file_gives_the_same_design_back(tmp_path):
