@@ -26,9 +26,18 @@ def truths(tmp_path):
     return path
 
 
-def command(folder, output):
-    return [sys.executable, "-c", "from lambdarr.cli import run; run()", "randomize", str(folder / "truths.csv"),
-            "-d", str(folder / "design.json"), "-o", str(folder / output)]  # fmt: skip
+# The real command, but for a pause after every batch: whoever kills it is sure to find it in the midst of its work.
+SLOWLY = """
+import time
+from lambdarr import sinks
+write = sinks._Writer.write
+sinks._Writer.write = lambda self, batch: (write(self, batch), time.sleep(0.3))
+"""
+
+
+def command(folder, output, before=""):
+    program = [sys.executable, "-c", before + "from lambdarr.cli import run; run()", "randomize"]
+    return [*program, str(folder / "truths.csv"), "-d", str(folder / "design.json"), "-o", str(folder / output)]
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
@@ -36,7 +45,7 @@ def command(folder, output):
 def test_killed_run_leaves_nothing_behind(truths, end, output):
     folder = truths.parent
     before = sorted(os.listdir(folder))
-    process = subprocess.Popen(command(folder, output), stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+    process = subprocess.Popen(command(folder, output, SLOWLY), stderr=subprocess.PIPE, stdout=subprocess.PIPE)
     descriptors = f"/proc/{process.pid}/fd"
     deadline = time.monotonic() + 60
     while not _is_writing(descriptors, folder):  # until it is in the midst of its work
@@ -66,9 +75,7 @@ def test_disk_that_fills_up_is_one_clear_error_and_leaves_nothing(truths, output
     folder = truths.parent
     before = sorted(os.listdir(folder))
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000)); "
-    arguments = command(folder, output)
-    arguments[2] = limit + arguments[2]
-    done = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    done = subprocess.run(command(folder, output, limit), capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "cannot write" in done.stderr
     assert "nothing was written" in done.stderr
