@@ -143,6 +143,9 @@ def test_intervals_cover_the_truth_as_often_as_they_say(inference):
         ({"condition": {"nobody": 1}}, lr.DesignError, "'nobody' is not in the design"),
         ({"condition": {"sex": "X"}}, lr.DesignError, "'X' is no category of 'sex'; it has: F, M"),
         ({"condition": {"sex": []}}, lr.DataError, "names no category"),
+        ({"condition": {"n": {0: "abc"}}}, lr.DataError, "finite numbers"),
+        ({"condition": {"n": {0: float("nan")}}}, lr.DataError, "finite numbers"),
+        ({"condition": {"sex": "F"}, "weights": np.zeros(3_000)}, lr.DataError, "weights must not all be zero"),
         ({"condition": {"age": slice("old", "young")}}, lr.DataError, "earlier category"),
         ({"condition": "sex"}, lr.DataError, "a mapping"),
         ({"condition": {"sex": "F"}, "versus": {"age": "old"}}, lr.DataError, "versus needs given"),
@@ -160,6 +163,11 @@ def test_group_that_nobody_seems_to_be_in_is_refused():
     reports = pa.table({"a": ["x"] * 100, "b": ["x", "y"] * 50})
     with pytest.raises(lr.DataError, match="nobody"):
         lr.query(reports, design, {"b": "x"}, given={"a": "y"})
+
+
+def test_answer_that_nobody_gave_still_has_an_error():
+    found = lr.query(pa.table({"a": ["x"] * 40}), lr.design({"a": ["x", "y"]}, lam=0.95), {"a": "y"})
+    assert found.standard_error == pytest.approx(0.026, abs=0.001)
 
 
 def test_level_must_be_a_probability():

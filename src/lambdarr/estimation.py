@@ -20,6 +20,7 @@ from lambdarr import kronecker
 from lambdarr.choosing import FITS, choose, simulated_error
 from lambdarr.designs import check_design
 from lambdarr.errors import DataError, MissingExtraError
+from lambdarr.likelihood import ENOUGH
 from lambdarr.tabulation import Counts, tally
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Estimate:
         Standard errors of the unbiased proportions.
     expected_error : float
         The total-variation error to expect of ``values``: 0 is exact, 1 all noise. For the inverse it is
-        ½ Σ √(2/π) SE, for other methods the error on simulated files like this one.
+        ½ Σ √(2/π) SE, for other methods the error on simulated files drawn from the table of largest likelihood.
     reason : str
         What the method saw and did, in words.
     """
@@ -297,7 +298,8 @@ def _error_of_inverse(standard_errors: NDArray[np.float64]) -> float:
 
 def _independent_reports(counts: Counts) -> float:
     """Return how many reports of equal weight tell as much: (Σw)²/Σw²."""
-    return float(counts.n) if counts.squares is None else counts.total**2 / float(counts.squares.sum())
+    n = float(counts.n) if counts.squares is None else counts.total**2 / max(float(counts.squares.sum()), 1e-300)
+    return max(n, 1.0)
 
 
 def _believable(
@@ -305,12 +307,19 @@ def _believable(
 ) -> tuple[NDArray[np.float64], float, str]:
     """Return the table that a method other than the inverse gives, the error to expect of it, and why it is so."""
     finite = inference == "finite"
+    channels = part.channels
     if method == "auto" and theta.ndim > 1:
-        found = choose(part.channels, theta, n=n, finite=finite)
-        return found.values, found.error, found.in_words(part.names)
+        found = choose(channels, theta, n=n, finite=finite)
+        error = simulated_error(
+            lambda reported: choose(channels, reported, n=n, finite=finite).values, channels, theta, n=n, finite=finite
+        )
+        return found.values, error, found.in_words(part.names)
     fit, reason = FITS["ml" if method == "auto" else method]
-    values = fit(part.channels, theta, n)
-    return values, simulated_error(fit, part.channels, values, n=n, finite=finite), reason
+    fitted = fit(channels, theta, n)
+    if fitted.gap > ENOUGH:
+        reason = f"{reason}; not quite reached: the log-likelihood may still gain up to {fitted.gap:.2g}"
+    error = simulated_error(lambda reported: fit(channels, reported, n).values, channels, theta, n=n, finite=finite)
+    return fitted.values, error, reason
 
 
 def project_to_simplex(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -11,7 +11,6 @@ log-likelihood may still gain: that certificate, not a small step, is what stops
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -29,6 +28,9 @@ if TYPE_CHECKING:
 
 ENOUGH = 0.1
 """What the log-likelihood may still gain where the iteration stops: far below what the data can tell."""
+
+CALM = 1e-3
+"""Gain in the log-likelihood of all n reports below which a pair of steps counts as none."""
 
 _LOADED_FROM = 1 << 12  # cells from which the hundreds of products of one fit are worth loading compiled loops
 
@@ -61,9 +63,7 @@ def backward(channels: Sequence[Channel], theta: Floats, pi: Floats) -> tuple[Fl
     return kronecker.apply(channels, ratio, out=ratio), reported
 
 
-def maximum_likelihood(
-    channels: Sequence[Channel], theta: Floats, *, n: float, start: Floats, seconds: float = 10.0
-) -> Fit:
+def maximum_likelihood(channels: Sequence[Channel], theta: Floats, *, n: float, start: Floats) -> Fit:
     """Return the table of largest likelihood among all that are not negative and sum to 1.
 
     Parameters
@@ -73,11 +73,10 @@ def maximum_likelihood(
     theta : array
         Observed proportions θ̂.
     n : float
-        Number of reports; the iteration stops when n (max P(θ̂/Pπ) − 1) is below ENOUGH.
+        Number of reports; the iteration stops when n (max P(θ̂/Pπ) − 1) is below ENOUGH, or after a number of steps
+        that depends on the size of the table alone: the gap then says what may be missing.
     start : array
         Where to start, positive wherever the maximum may be.
-    seconds : float
-        When to stop at the latest; the gap says what is then missing.
     """
     prepare(theta.size)
     gap = np.inf
@@ -88,13 +87,8 @@ def maximum_likelihood(
         gap = n * (float(factor.max()) - 1)
         return pi * factor
 
-    values, steps = _accelerated(
-        step,
-        start,
-        lambda pi: log_likelihood(theta, kronecker.apply(channels, pi)),
-        lambda _: gap < ENOUGH,
-        seconds=seconds,
-    )
+    objective = Support(channels, theta).log_likelihood
+    values, steps = accelerated(step, start, objective, lambda: gap < ENOUGH, most=most_steps(theta.size))
     return Fit(values, max(gap, 0.0), steps)
 
 
@@ -111,58 +105,84 @@ def drawn_towards(
     π ← (π ∘ P(θ̂ / Pπ) + s π₀)/(1 + s): EM for the posterior mode, extrapolated.
     """
     weight = strength / (1 + strength)
-    possible = target > 0
+    possible = np.flatnonzero(target)
+    wanted = target.ravel()[possible]
+    support = Support(channels, theta)
 
     def objective(pi: Floats) -> float:
-        fit = log_likelihood(theta, kronecker.apply(channels, pi))
-        return (1 - weight) * fit + weight * float(target[possible] @ np.log(np.maximum(pi[possible], 1e-300)))
-
-    previous = start
+        prior = float(wanted @ np.log(np.maximum(pi.ravel()[possible], 1e-300)))
+        return (1 - weight) * support.log_likelihood(pi) + weight * prior
 
     def step(pi: Floats) -> Floats:
-        nonlocal previous
-        previous = pi
         factor, _ = backward(channels, theta, pi)
         factor *= pi
         factor *= 1 - weight
         factor += weight * target
         return factor
 
-    # what is left to move is below a tenth of what sampling noise moves
-    enough = 0.1 / np.sqrt(n)
-    values, _ = _accelerated(
-        step, start, objective, lambda pi: float(np.abs(pi - previous).sum()) < enough * 0.1, seconds=10, most=60
-    )
+    values, _ = accelerated(step, start, objective, lambda: False, most=most_steps(theta.size) // 4, gain=CALM / n)
     return values
 
 
-def _accelerated(
+def most_steps(cells: int) -> int:
+    """Return after how many steps a fit gives up: fewer for large tables, and never by the clock."""
+    return int(min(max(4e8 / cells, 200), 2_000))
+
+
+class Support:
+    """The log-likelihood of one report, over the cells that occur."""
+
+    def __init__(self, channels: Sequence[Channel], theta: Floats) -> None:
+        self._channels = channels
+        self._cells = np.flatnonzero(theta)
+        self._theta = theta.ravel()[self._cells]
+
+    def log_likelihood(self, pi: Floats) -> float:
+        """Return Σ θ̂ log(Pπ)."""
+        return float(self._theta @ np.log(kronecker.apply(self._channels, pi).ravel()[self._cells]))
+
+
+def accelerated(
     step: Callable[[Floats], Floats],
     start: Floats,
     objective: Callable[[Floats], float],
-    done: Callable[[Floats], bool],
+    done: Callable[[], bool],
     *,
-    seconds: float,
-    most: int = 2_000,
+    most: int,
+    gain: float = -np.inf,
+    in_logs: bool = False,
 ) -> tuple[Floats, int]:
-    """Iterate ``step`` from ``start``, extrapolating two steps into many while the objective does not fall."""
-    deadline = time.monotonic() + seconds
-    pi, steps = start, 0
+    """Iterate ``step`` from ``start``, extrapolating two steps into many while the objective does not fall.
+
+    It ends when ``done``, when the objective has gained less than ``gain`` twice in a row, or after ``most`` steps.
+    ``in_logs`` extrapolates log π: a log-linear model is a flat space there, which the path then never leaves.
+    """
+    pi, steps, last, calm = start, 0, -np.inf, 0
     while True:
         first = step(pi)
-        steps += 1
-        if done(first):
-            return first, steps
+        if done():
+            return first, steps + 1
         second = step(first)
-        steps += 1
-        if done(second) or steps >= most or time.monotonic() > deadline:
+        steps += 2
+        if done() or steps >= most:
             return second, steps
-        before, move, bend = pi, first - pi, second - 2 * first + pi
+        before, one, two = (_logs(x) if in_logs else x for x in (pi, first, second))
+        move, bend = one - before, two - 2 * one + before
         length = float(np.linalg.norm(move)) / max(float(np.linalg.norm(bend)), 1e-300)
-        pi = second
+        pi, value = second, objective(second)
         if 1 < length < 1e8:
+            far = before + 2 * length * move + length**2 * bend
             # keep away from zero, where EM could never return from
-            far = np.maximum(before + 2 * length * move + length**2 * bend, 1e-3 * second)
+            far = np.exp(far - far.max()) if in_logs else np.maximum(far, 1e-3 * second)
             far /= far.sum()
-            if objective(far) >= objective(second):
-                pi = far
+            ahead = objective(far)
+            if ahead >= value:
+                pi, value = far, ahead
+        calm = calm + 1 if value - last < gain else 0
+        if calm == 2:
+            return pi, steps
+        last = value
+
+
+def _logs(pi: Floats) -> Floats:
+    return np.log(np.maximum(pi, 1e-300))

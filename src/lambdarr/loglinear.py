@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lambdarr.likelihood import backward, log_likelihood, maximum_likelihood, prepare
+from lambdarr.likelihood import CALM, Support, accelerated, backward, maximum_likelihood, most_steps, prepare
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Margin = tuple[int, ...]
 
 VISIBLE = 2.0
-"""A pair is kept if its G² on the reports exceeds this many times its degrees of freedom: Akaike's criterion."""
+"""A pair is kept if its X² on the reports exceeds this many times its degrees of freedom: Akaike's criterion."""
 
 
 def margin_of(table: Floats, axes: Sequence[int]) -> Floats:
@@ -55,45 +55,42 @@ def visible_pairs(theta: Floats, *, n: float) -> list[Margin]:
 
     Notes
     -----
-    P(λ) keeps independent attributes independent, so the ordinary likelihood-ratio statistic of the reports' two-way
-    table, G² = 2n Σ θ̂ log(θ̂/(θ̂ᵢ θ̂ⱼ)), tests the truths' independence. What is not visible would add noise only.
+    P(λ) keeps independent attributes independent, so Pearson's statistic of the reports' two-way table,
+    X² = n Σ (θ̂ − θ̂ᵢ θ̂ⱼ)²/(θ̂ᵢ θ̂ⱼ), tests the truths' independence; its mean is right even where cells are many and
+    reports few. What does not stand out would add more noise than signal.
     """
     found: list[Margin] = []
     for pair in itertools.combinations(range(theta.ndim), 2):
         both = margin_of(theta, pair)
         expected = margin_of(both, pair[:1]) * margin_of(both, pair[1:])
-        seen = both > 0
-        statistic = 2 * n * float((both[seen] * np.log(both[seen] / expected[seen])).sum())
+        possible = expected > 0
+        statistic = n * float(((both[possible] - expected[possible]) ** 2 / expected[possible]).sum())
         if statistic > VISIBLE * math.prod(theta.shape[axis] - 1 for axis in pair):
             found.append(pair)
     return found
 
 
-def fit(
-    channels: Sequence[Channel],
-    theta: Floats,
-    margins: Sequence[Margin],
-    *,
-    n: float,
-    start: Floats,
-    most: int = 200,
-) -> Floats:
+def fit(channels: Sequence[Channel], theta: Floats, margins: Sequence[Margin], *, n: float, start: Floats) -> Floats:
     """Return the table of largest likelihood of the model with these margins.
 
     ``start`` has to be of the model itself; the independent table is of all of them.
     """
+    if any(len(margin) == theta.ndim for margin in margins):  # the model has all tables
+        return maximum_likelihood(channels, theta, n=n, start=start).values
     prepare(theta.size)
     covered = {axis for margin in margins for axis in margin}
     whole = [*margins, *((axis,) for axis in range(theta.ndim) if axis not in covered)]
-    pi, before = start, -math.inf
-    for _ in range(most):
-        factor, reported = backward(channels, theta, pi)
-        now = log_likelihood(theta, reported)
-        if n * (now - before) < 1e-2:
-            break
-        before = now
+
+    def step(pi: Floats) -> Floats:
+        factor, _ = backward(channels, theta, pi)
         expected = pi * factor
         for margin in whole:
             wanted, has = margin_of(expected, margin), margin_of(pi, margin)
             pi = pi * np.divide(wanted, has, out=np.zeros_like(has), where=has > 0)
-    return np.asarray(pi)
+        return pi
+
+    values, _ = accelerated(
+        step, start, Support(channels, theta).log_likelihood, lambda: False,
+        most=most_steps(theta.size), gain=CALM / n, in_logs=True,
+    )  # fmt: skip
+    return values

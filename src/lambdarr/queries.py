@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from lambdarr.channel import is_number
 from lambdarr.designs import Design, check_design
 from lambdarr.errors import DataError, DesignError
 from lambdarr.tabulation import Coded, over_reports
@@ -93,7 +94,8 @@ def query(
         The design they were made with.
     condition : mapping
         Attribute → a category, a list of categories, a range of ordered categories ``slice(first, last)`` (both
-        included), or a mapping from category to score. All of them have to hold; with scores the product is averaged.
+        included), or a mapping from category to score, 0 for those not named. All of them have to hold; with scores
+        the product is averaged.
     given : mapping, optional
         Only among people with this condition.
     versus : mapping, optional
@@ -115,7 +117,7 @@ def query(
     >>> reports = [{"sex": "F", "smokes": "no"}] * 500 + [{"sex": "M", "smokes": "yes"}] * 500
     >>> found = lr.query(reports, design, {"sex": "F", "smokes": "no"})
     >>> found.value, found.standard_error
-    (1.25, 0.0316)
+    (1.25, 0.0362)
     """
     check_design(design)
     if inference not in ("population", "finite"):
@@ -134,13 +136,18 @@ def query(
     if versus is not None:
         other, influence = _ratio(moments.sums[2], moments.sums[3], "versus")
         value, weight = value - other, np.array([*weight, *(-x for x in influence)])
-    second = moments.squares if inference == "population" else moments.squares - moments.truths
-    variance = float(weight @ second @ weight)
+    variance = float(weight @ (moments.squares - moments.truths) @ weight)  # of the randomization
+    if inference == "population":
+        # sampling only adds to it, also where the few reports of a rare answer happen to show no spread
+        variance = max(variance, float(weight @ moments.squares @ weight))
     return Answer(value, math.sqrt(max(variance, 0.0)), moments.n, inference)
 
 
 def _ratio(top: float, bottom: float, name: str) -> tuple[float, tuple[float, float]]:
     """Return a ratio of sums, and by how much it moves with each of them."""
+    if name == "given" and bottom == 0:
+        msg = "weights must not all be zero, nor the group that is asked about be empty"
+        raise DataError(msg)
     if bottom <= 0:
         msg = f"nobody, or fewer than nobody by chance, seems to have the condition in {name}; ask about a larger group"
         raise DataError(msg)
@@ -171,8 +178,12 @@ def _values(attribute: Attribute, wanted: Any) -> Floats:
     values = np.zeros(attribute.size)
     if isinstance(wanted, Mapping):
         for category, score in wanted.items():
+            if not is_number(score) or not math.isfinite(score):
+                msg = f"scores of {attribute.name!r} must be finite numbers"
+                raise DataError(msg)
             values[_code(attribute, category)] = float(score)
-    elif isinstance(wanted, slice):
+        return values
+    if isinstance(wanted, slice):
         first = 0 if wanted.start is None else _code(attribute, wanted.start)
         last = len(attribute.categories) - 1 if wanted.stop is None else _code(attribute, wanted.stop)
         if wanted.step is not None or first > last:
