@@ -2,8 +2,8 @@
 
 The exact inverse is unbiased, and useless where noise is amplified beyond the signal; a simple model is steady, and
 wrong where people differ from it. No fixed method wins. This module fits the pairwise model of the dependences that
-the reports show, and then lets the table move from there towards the one of largest likelihood, as far as the reports
-bear it out. How far is chosen from the reports themselves:
+the reports show, and independence, and then lets the table move from either towards the one of largest likelihood, as
+far as the reports bear it out. From where and how far is chosen from the reports themselves:
 
 - by how well tables fitted to some of the reports foretell the others (five folds), and
 - for the table of the file itself (finite inference), by trying each choice on simulated files like this one, where the
@@ -42,25 +42,32 @@ _BLIND = 0.5  # total-variation error of a one-way table by the exact inverse fr
 _SEED = 20_260  # folds and simulations are drawn anew the same way, so that one file gives one answer
 
 
+Model = tuple[loglinear.Margin, ...]
+"""The pairs of a model; none for independence."""
+
+Key = tuple[Model, float]
+"""A model, and how strongly the table is drawn to it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """A table, and how it came to be chosen."""
 
     values: Floats
+    model: Model
     strength: float
-    pairs: tuple[loglinear.Margin, ...]
 
     def in_words(self, names: Sequence[str]) -> str:
         """Return what was chosen and why."""
         possible = len(names) * (len(names) - 1) // 2
-        if not self.pairs:
-            model = "independence: no dependence stands out in these reports"
-        elif len(self.pairs) == possible:
+        if not self.model:
+            model = "independence: no dependence stands out in these reports, or not clearly enough"
+        elif len(self.model) == possible:
             model = "the pairwise model: every pair shows its dependence"
         else:
-            seen = ", ".join(" × ".join(names[axis] for axis in pair) for pair in self.pairs)
+            seen = ", ".join(" × ".join(names[axis] for axis in pair) for pair in self.model)
             model = (
-                f"the model of the dependences that these reports show: {seen} ({len(self.pairs)} of {possible} pairs)"
+                f"the model of the dependences that these reports show: {seen} ({len(self.model)} of {possible} pairs)"
             )
         if math.isinf(self.strength):
             return f"{model}; nothing beyond it can be told from noise"
@@ -83,15 +90,21 @@ def choose(channels: Sequence[Channel], theta: Floats, *, n: float, finite: bool
     """
     generator = np.random.default_rng(_SEED)
     pairs = tuple(loglinear.visible_pairs(theta, n=n))
-    path = _Path(channels, pairs)
-    weights = _weights(_foretold(path, theta, n, generator))
-    tables = path.down_to(min(weights), theta, n)
-    mixed = np.asarray(sum(weight * tables[strength] for strength, weight in weights.items()))
-    if finite:
-        errors = _simulated(path, mixed, n, generator)
-        strength = min(errors, key=lambda s: errors[s])
-        return Choice(path.down_to(strength, theta, n)[strength], strength, pairs)
-    return Choice(mixed, max(weights, key=lambda s: weights[s]), pairs)
+    # a pair may stand out and still be mostly noise, so independence stays a place to start from
+    paths = [_Path(channels, model) for model in ((pairs, ()) if pairs else ((),))]
+    weights = _weights(_foretold(paths, theta, n, generator))
+    tables: dict[Key, Floats] = {}
+    for path in paths:
+        if strengths := [strength for model, strength in weights if model == path.model]:
+            tables |= path.down_to(min(strengths), theta, n)
+    mixed = np.asarray(sum(weight * tables[key] for key, weight in weights.items()))
+    if not finite:
+        model, strength = max(weights, key=lambda key: weights[key])
+        return Choice(mixed, model, strength)
+    errors = _simulated(paths, mixed, n, generator)
+    key = min(errors, key=lambda key: errors[key])
+    path = next(path for path in paths if path.model == key[0])
+    return Choice(path.down_to(key[1], theta, n)[key], *key)
 
 
 Fitter = Callable[[Sequence["Channel"], "Floats", float], Fit]
@@ -159,32 +172,32 @@ def _simulated_file(
 
 
 class _Path:
-    """The fits from the model itself to the largest likelihood, of any table of the same axes."""
+    """The fits from one model to the largest likelihood, of any table of the same axes."""
 
-    def __init__(self, channels: Sequence[Channel], pairs: Sequence[loglinear.Margin]) -> None:
-        self.channels, self.pairs = channels, pairs
+    def __init__(self, channels: Sequence[Channel], model: Model) -> None:
+        self.channels, self.model = channels, model
 
-    def model(self, theta: Floats, n: float) -> Floats:
-        # the start, too, comes from these reports alone: what is held out must not lead the way
-        start = loglinear.independent(self.channels, theta, n=n)
-        fitted = np.maximum(loglinear.fit(self.channels, theta, self.pairs, n=n, start=start), 1e-12)
-        return np.asarray(fitted / fitted.sum())
-
-    def down_to(self, strength: float, theta: Floats, n: float) -> dict[float, Floats]:
+    def down_to(self, strength: float, theta: Floats, n: float) -> dict[Key, Floats]:
         """Return the fits of all strengths from ∞ down to one."""
-        return dict(itertools.takewhile(lambda fit: fit[0] >= strength, self.fits(theta, n)))
+        return dict(itertools.takewhile(lambda fit: fit[0][1] >= strength, self.fits(theta, n)))
 
-    def fits(self, theta: Floats, n: float) -> Iterator[tuple[float, Floats]]:
-        """Yield (strength, table), each starting where the stronger one ended."""
-        target = table = self.model(theta, n)
-        yield math.inf, target
+    def fits(self, theta: Floats, n: float) -> Iterator[tuple[Key, Floats]]:
+        """Yield the tables, from the strongest pull of the model to the weakest, each starting where the last ended."""
+        # the start, too, comes from these reports alone: what is held out must not lead the way
+        target = loglinear.independent(self.channels, theta, n=n)
+        if self.model:
+            target = loglinear.fit(self.channels, theta, self.model, n=n, start=target)
+            target = np.maximum(target, 1e-12)
+            target /= target.sum()
+        table = target
+        yield (self.model, math.inf), target
         for strength in STRENGTHS[1:]:
             table = drawn_towards(self.channels, theta, n=n, target=target, strength=strength, start=table)
-            yield strength, table
+            yield (self.model, strength), table
 
 
-def _foretold(path: _Path, theta: Floats, n: float, generator: np.random.Generator) -> dict[float, float]:
-    """Return, for each strength, the log-likelihood of every fifth of the reports under the fit to the others."""
+def _foretold(paths: Sequence[_Path], theta: Floats, n: float, generator: np.random.Generator) -> dict[Key, float]:
+    """Return, for each fit, the log-likelihood of every fifth of the reports when fitted to the others."""
     sums = theta * n  # whole numbers, unless reports are weighted: then each is rounded up as often as it should be
     even = np.allclose(sums, np.rint(sums), atol=1e-6)
     counts = np.floor(sums + (0.5 if even else generator.random(theta.shape))).astype(np.int64)
@@ -192,47 +205,52 @@ def _foretold(path: _Path, theta: Floats, n: float, generator: np.random.Generat
     for number in range(FOLDS):
         folds.append(generator.binomial(left, 1 / (FOLDS - number)))
         left = left - folds[-1]
-    scores: dict[float, float] = {}
-    tried = set(STRENGTHS)
+    scores: dict[Key, float] = {}
+    given_up: dict[Model, float] = {path.model: 0.0 for path in paths}  # strengths below are not tried any more
     for fold in folds:
         rest = counts - fold
         seen = fold > 0
-        best = -math.inf
         if not fold.any() or not rest.any():
             continue
-        for strength, table in path.fits(rest / rest.sum(), float(rest.sum())):
-            if strength not in tried:
-                break
-            reported = kronecker.apply(path.channels, table)
-            score = float((fold[seen] * np.log(np.maximum(reported[seen], 1e-300))).sum())
-            scores[strength] = scores.get(strength, 0.0) + score
-            best = max(best, score)
-            if score < best - _HOPELESS:
-                tried -= {weaker for weaker in STRENGTHS if weaker < strength}
-    return {strength: score for strength, score in scores.items() if strength in tried} or {math.inf: 0.0}
+        best = -math.inf
+        for path in paths:
+            for key, table in path.fits(rest / rest.sum(), float(rest.sum())):
+                if key[1] < given_up[path.model]:
+                    break
+                reported = kronecker.apply(path.channels, table)
+                score = float((fold[seen] * np.log(np.maximum(reported[seen], 1e-300))).sum())
+                scores[key] = scores.get(key, 0.0) + score
+                best = max(best, score)
+                if score < best - _HOPELESS:
+                    given_up[path.model] = max(given_up[path.model], key[1])
+    kept = {key: score for key, score in scores.items() if key[1] >= given_up[key[0]]}
+    return kept or {(paths[0].model, math.inf): 0.0}
 
 
-def _weights(scores: dict[float, float]) -> dict[float, float]:
-    """Return weights by how much likelier each strength made the held-out reports."""
+def _weights(scores: dict[Key, float]) -> dict[Key, float]:
+    """Return weights by how much likelier each fit made the held-out reports."""
     best = max(scores.values())
-    raw = {strength: math.exp(score - best) for strength, score in scores.items()}
+    raw = {key: math.exp(score - best) for key, score in scores.items()}
     total = math.fsum(raw.values())
-    return {strength: weight / total for strength, weight in raw.items()}
+    return {key: weight / total for key, weight in raw.items()}
 
 
-def _simulated(path: _Path, plausible: Floats, n: float, generator: np.random.Generator) -> dict[float, float]:
-    """Return the total-variation error of each strength on files drawn from a plausible table and randomized."""
-    tries: list[dict[float, float]] = []
+def _simulated(paths: Sequence[_Path], plausible: Floats, n: float, generator: np.random.Generator) -> dict[Key, float]:
+    """Return the total-variation error of each fit on files drawn from a plausible table and randomized."""
+    tries: list[dict[Key, float]] = []
     for _ in range(SIMULATIONS):
-        theta, goal = _simulated_file(path.channels, plausible, n, generator, finite=True)
-        errors: dict[float, float] = {}
-        for strength, table in path.fits(theta, n):
-            errors[strength] = _distance(table, goal)
-            if errors[strength] > 1.5 * min(errors.values()):  # it only gets worse from here
-                break
+        theta, goal = _simulated_file(paths[0].channels, plausible, n, generator, finite=True)
+        errors: dict[Key, float] = {}
+        for path in paths:
+            best = math.inf
+            for key, table in path.fits(theta, n):
+                errors[key] = _distance(table, goal)
+                best = min(best, errors[key])
+                if errors[key] > 1.5 * best:  # it only gets worse from here
+                    break
         tries.append(errors)
     common = set.intersection(*(set(errors) for errors in tries))
-    return {strength: math.fsum(errors[strength] for errors in tries) / SIMULATIONS for strength in common}
+    return {key: math.fsum(errors[key] for errors in tries) / SIMULATIONS for key in common}
 
 
 def _randomized(

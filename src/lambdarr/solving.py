@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 Target = float | Mapping[str, float]
 
 _FEW = 20  # as many categories as a person would write down
+_ALMOST = 0.8  # share of rows with a value of their own from which a column tells people apart
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -110,7 +111,7 @@ def _found_attributes(
         msg = "the table has no rows, so its categories are not known; give the attributes instead"
         raise DataError(msg)
     for name, values in distinct.items():
-        if _FEW < len(values) <= MAX_SIZE and len(values) > rows / 2:
+        if _FEW < len(values) <= MAX_SIZE and len(values) > _ALMOST * rows:
             msg = (
                 f"column {name!r} is different in almost every row, and a design publishes its categories; keep or "
                 "drop it, choose the columns to randomize, or group its values first"
