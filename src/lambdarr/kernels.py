@@ -55,20 +55,6 @@ def locate(cells: Cells, codes: Codes, size: int) -> None:
         cells[i] = cells[i] * size + codes[i]
 
 
-@_compiled
-def count(table: Floats, cells: Cells) -> None:
-    """Add 1 to the cell of each record."""
-    for i in range(cells.size):
-        table[cells[i]] += 1.0
-
-
-@_compiled
-def count_weights(table: Floats, cells: Cells, weights: Floats) -> None:
-    """Add its weight to the cell of each record."""
-    for i in range(cells.size):
-        table[cells[i]] += weights[i]
-
-
 # Products of a I + b J along axes. A block of the table that fits the cache is taken through several axes at a time,
 # two by two. Slices instead of computed indices are what lets the compiler use vector instructions.
 

@@ -50,12 +50,6 @@ def prepare(cells: int) -> None:
         from lambdarr import kernels  # noqa: F401
 
 
-def log_likelihood(theta: Floats, reported: Floats) -> float:
-    """Return Σ θ̂ log θ: the log-likelihood of one report, on average."""
-    seen = theta > 0
-    return float(theta[seen] @ np.log(reported[seen]))
-
-
 def backward(channels: Sequence[Channel], theta: Floats, pi: Floats) -> tuple[Floats, Floats]:
     """Return P(θ̂ / Pπ), by which EM multiplies π, and Pπ itself."""
     reported = kronecker.apply(channels, pi)

@@ -33,11 +33,6 @@ class Weights:
         self._column, self._given = column, given
 
     @property
-    def any(self) -> bool:
-        """Whether there are weights at all."""
-        return self._column is not None or self._given is not None
-
-    @property
     def columns(self) -> list[str]:
         """The column to read beside the attributes, if there is one."""
         return [] if self._column is None else [self._column]
