@@ -105,6 +105,15 @@ def test_file_has_the_permissions_of_any_other(tmp_path):
     assert (tmp_path / "t.csv").stat().st_mode == (tmp_path / "other.csv").stat().st_mode
 
 
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_metadata_of_the_truths_goes_no_further(tmp_path, ending):
+    table = pa.table({"a": ["x", "y"], "b": ["p", "q"], "name": ["Ann", "Bob"]}, metadata={"r": "SECRET of name"})
+    pq.write_table(table, tmp_path / "in.parquet")
+    lr.randomize_file(tmp_path / "in.parquet", tmp_path / f"out.{ending}", DESIGN, drop=["name"])
+    assert b"SECRET" not in (tmp_path / f"out.{ending}").read_bytes()
+    assert b"SECRET" not in str(lr.randomize(table, DESIGN, drop=["name"]).schema.metadata).encode()
+
+
 def test_text_written_from_codes_is_read_as_text(tmp_path):
     table = pa.table({"a": ["x", "y", "x"], "n": pa.array([1, 2, 3], pa.int16())}, metadata={"made": "here"})
     table.to_pandas().to_parquet(tmp_path / "in.parquet")

@@ -93,7 +93,7 @@ class Design:
 
     def select(self, names: Iterable[str]) -> Design:
         """Return the design of some of the attributes, in the order asked for."""
-        wanted = (names,) if isinstance(names, str) else tuple(names)
+        wanted = listed(names)
         if not wanted:
             msg = f"attributes must name at least one of: {', '.join(self.names)}"
             raise DesignError(msg)
@@ -206,6 +206,11 @@ class Design:
         except DesignError as error:
             msg = f"{path}: {error}"
             raise DesignError(msg) from None
+
+
+def listed(names: str | Iterable[str]) -> tuple[str, ...]:
+    """Return names as a tuple; one name may be given as it is."""
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def check_design(design: object) -> None:

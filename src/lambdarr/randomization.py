@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from lambdarr.designs import check_design
+from lambdarr.designs import check_design, listed
 from lambdarr.domain import Decoder, arrow_type, encode, has_declared_order
 from lambdarr.errors import DataError
 from lambdarr.parallel import ahead, in_order, worth_compiling
@@ -225,7 +225,9 @@ def _schema(source: Source, design: Design, columns: list[str], decoders: dict[s
             # an Arrow file holds one dictionary per column, and this one may change from batch to batch
             field = field.with_type(field.type.value_type)
         fields.append(field)
-    return pa.schema(fields, source.schema.metadata)
+    # other metadata may speak of columns that are dropped, or of the truths (R stores attributes of its own there)
+    metadata = {key: value for key, value in (source.schema.metadata or {}).items() if key == b"pandas"}
+    return pa.schema(fields, metadata)
 
 
 class _Job(NamedTuple):
@@ -239,10 +241,10 @@ class _Job(NamedTuple):
 
 def _released_columns(names: list[str], design: Design, *, keep: Iterable[str], drop: Iterable[str]) -> list[str]:
     """Return the columns of the output, in the table's order, or say which one is missing or unexpected."""
-    kept, dropped = {*design.kept, *_listed(keep)}, set(_listed(drop))
+    kept, dropped = {*design.kept, *listed(keep)}, set(listed(drop))
     check_present(design.names, names)
-    check_present([*_listed(keep), *_listed(drop)], names, known=design.names)
-    for name in [*_listed(keep), *_listed(drop)]:
+    check_present([*listed(keep), *listed(drop)], names, known=design.names)
+    for name in [*listed(keep), *listed(drop)]:
         if name in design.names:
             msg = f"column {name!r} is an attribute of the design and will be randomized; it cannot be kept or dropped"
             raise DataError(msg)
@@ -258,7 +260,3 @@ def _released_columns(names: list[str], design: Design, *, keep: Iterable[str], 
         )
         raise DataError(msg)
     return [name for name in names if name not in dropped]
-
-
-def _listed(names: Iterable[str]) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)

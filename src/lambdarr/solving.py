@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from lambdarr.channel import MAX_SIZE, Channel, is_number
-from lambdarr.designs import Design
+from lambdarr.designs import Design, listed
 from lambdarr.domain import Attribute, comparable, has_declared_order
 from lambdarr.errors import DataError, DesignError
 from lambdarr.sources import Source, check_present, open_source
@@ -63,7 +63,7 @@ def design(
     >>> design.strength, [channel.lam for channel in design.channels]
     (0.8, [0.514, 0.488])
     """
-    kept = _listed(keep)
+    kept = listed(keep)
     attributes = _attributes(source, columns=columns, keep=kept, missing=missing)
     targets = {"lam": lam, "strength": strength, "bits": bits, "epsilon": epsilon}
     channels = _channels(attributes, {name: target for name, target in targets.items() if target is not None})
@@ -76,7 +76,7 @@ def design(
 def _attributes(
     source: Any, *, columns: Iterable[str] | None, keep: tuple[str, ...], missing: str
 ) -> tuple[Attribute, ...]:
-    wanted = None if columns is None else _listed(columns)
+    wanted = None if columns is None else listed(columns)
     if isinstance(source, Mapping):
         given = tuple(Attribute(name, categories) for name, categories in source.items())
     elif isinstance(source, Attribute):
@@ -257,7 +257,3 @@ def _place(name: str, names: list[str]) -> int:
         msg = f"there is no column or attribute {name!r}; there are: {', '.join(names)}"
         raise DesignError(msg)
     return names.index(name)
-
-
-def _listed(names: Iterable[str]) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from lambdarr.designs import check_design
+from lambdarr.designs import check_design, listed
 from lambdarr.domain import encode
 from lambdarr.errors import DataError
 from lambdarr.parallel import ahead, in_order, worth_compiling
@@ -88,8 +88,7 @@ class Counts:
         except (TypeError, ValueError):
             msg = "values must be an array of counts, one axis per attribute"
             raise DataError(msg) from None
-        names = (attributes,) if isinstance(attributes, str) else tuple(attributes)
-        return cls(names, table, round(float(np.nan_to_num(table).sum())))
+        return cls(listed(attributes), table, round(float(np.nan_to_num(table).sum())))
 
     @property
     def total(self) -> float:
@@ -98,7 +97,7 @@ class Counts:
 
     def marginal(self, attributes: Iterable[str]) -> Counts:
         """Return the counts of some of the attributes, in the order asked for."""
-        wanted = (attributes,) if isinstance(attributes, str) else tuple(attributes)
+        wanted = listed(attributes)
         for name in wanted:
             if name not in self.attributes:
                 msg = f"attribute {name!r} is not in these counts; they have: {', '.join(self.attributes)}"

@@ -118,16 +118,15 @@ def design(
     import lambdarr
     from lambdarr.sinks import check_target, replacing
 
+    check_target(output, force=force, sources=[data])
     targets = {"lam": lam, "strength": strength, "bits": bits, "epsilon": epsilon}
-    given = {f"--{kind}": _target(kind, texts) for kind, texts in targets.items() if texts}
     made = lambdarr.design(
         data,
         columns=None if columns is None else _names(columns),
         keep=_names(keep),
         missing=missing,
-        **{kind.removeprefix("--"): target for kind, target in given.items()},
+        **{kind: _target(kind, texts) for kind, texts in targets.items() if texts},
     )
-    check_target(output, force=force, sources=[data])
     with replacing(output, force=force) as file:
         file.write(made.to_json().encode())
     _show(made)
