@@ -127,7 +127,7 @@ def parquet(folder: Path) -> list[Bar]:
     say(f"Parquet to Parquet: lambdarr {mine:.2f} s, PyArrow {theirs:.2f} s, DuckDB {duck:.2f} s")
 
     def table() -> None:
-        lr.estimate(path, design, ["a2", "a3", "a4"])
+        lr.estimate(path, design, ["a2", "a3", "a4"], method="inverse")
 
     def group() -> None:
         connection.execute(f"SELECT a2, a3, a4, count(*) FROM '{path}' GROUP BY ALL").fetchall()

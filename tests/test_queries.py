@@ -1,3 +1,4 @@
+import functools
 import itertools
 
 import numpy as np
@@ -6,6 +7,8 @@ import pytest
 
 import lambdarr as lr
 from tests.statistics import assert_plausible, binomial
+
+inverse_of = functools.partial(lr.estimate, method="inverse")
 
 ATTRIBUTES = [
     lr.Attribute("sex", ["F", "M"]),
@@ -54,7 +57,7 @@ def holds(condition):
 @pytest.mark.parametrize("condition", CONDITIONS, ids=str)
 def test_share_is_the_sum_of_the_cells_of_the_full_table(condition, weights, inference):
     found = lr.query(REPORTS, DESIGN, condition, inference=inference, weights=weights)
-    table = lr.estimate(REPORTS, DESIGN, DESIGN.names, inference=inference, weights=weights)
+    table = inverse_of(REPORTS, DESIGN, DESIGN.names, inference=inference, weights=weights)
     cells = holds(condition).ravel().astype(float)
     assert found.value == pytest.approx(cells @ table.values.ravel())
     assert found.standard_error**2 == pytest.approx(cells @ table.covariance() @ cells, rel=1e-8)
@@ -64,7 +67,7 @@ def test_share_is_the_sum_of_the_cells_of_the_full_table(condition, weights, inf
 @pytest.mark.parametrize("inference", ["population", "finite"])
 def test_conditional_share_and_difference_agree_with_the_delta_method_over_the_full_table(inference):
     condition, given, versus = {"age": "old"}, {"sex": "F", "n": [1, 2]}, {"sex": "M", "n": [1, 2]}
-    table = lr.estimate(REPORTS, DESIGN, DESIGN.names, inference=inference)
+    table = inverse_of(REPORTS, DESIGN, DESIGN.names, inference=inference)
     pi, covariance = table.values.ravel(), table.covariance()
 
     def share(group):
@@ -85,7 +88,7 @@ def test_conditional_share_and_difference_agree_with_the_delta_method_over_the_f
 def test_scores_are_averaged():
     scores = {0: 0.5, 1: 1.0, 2: -2.0, 3: 7.0}
     found = lr.query(REPORTS, DESIGN, {"n": scores})
-    table = lr.estimate(REPORTS, DESIGN, ["n"])
+    table = inverse_of(REPORTS, DESIGN, ["n"])
     vector = np.array(list(scores.values()))
     assert found.value == pytest.approx(vector @ table.values)
     assert found.standard_error**2 == pytest.approx(vector @ table.covariance() @ vector)

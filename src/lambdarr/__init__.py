@@ -19,10 +19,11 @@ _HOMES = {
     "Design": "designs",
     "DesignError": "errors",
     "Estimate": "estimation",
-    "Interval": "estimation",
+    "Interval": "intervals",
     "LambdarrError": "errors",
     "Leak": "auditing",
     "MissingExtraError": "errors",
+    "Model": "models",
     "SeededWords": "sampling",
     "SourceError": "errors",
     "audit": "auditing",
@@ -30,6 +31,7 @@ _HOMES = {
     "design": "solving",
     "estimate": "estimation",
     "kronecker": "",
+    "model": "models",
     "query": "queries",
     "randomize": "randomization",
     "randomize_file": "randomization",
@@ -52,6 +54,7 @@ __all__ = [
     "LambdarrError",
     "Leak",
     "MissingExtraError",
+    "Model",
     "SeededWords",
     "SourceError",
     "audit",
@@ -59,6 +62,7 @@ __all__ = [
     "design",
     "estimate",
     "kronecker",
+    "model",
     "query",
     "randomize",
     "randomize_file",
@@ -74,7 +78,9 @@ if TYPE_CHECKING:
     from lambdarr.designs import Design
     from lambdarr.domain import Attribute
     from lambdarr.errors import DataError, DesignError, LambdarrError, MissingExtraError, SourceError
-    from lambdarr.estimation import Estimate, Interval, estimate
+    from lambdarr.estimation import Estimate, estimate
+    from lambdarr.intervals import Interval
+    from lambdarr.models import Model, model
     from lambdarr.queries import Answer, query
     from lambdarr.randomization import randomize, randomize_file, randomize_record
     from lambdarr.sampling import SeededWords

@@ -1,30 +1,31 @@
 """Which table to believe: what the data can show of it, rather than what only noise can.
 
 The exact inverse is unbiased, and useless where noise is amplified beyond the signal; a simple model is steady, and
-wrong where people differ from it. No fixed method wins. This module fits the pairwise model of the dependences that
-the reports show, and independence, and then lets the table move from either towards the one of largest likelihood, as
-far as the reports bear it out. From where and how far is chosen from the reports themselves:
+wrong where people differ from it. No fixed method wins. ``choose`` adds to independence what the reports show, in
+three steps, each of which stops where noise begins:
 
-- by how well tables fitted to some of the reports foretell the others (five folds), and
-- for the table of the file itself (finite inference), by trying each choice on simulated files like this one, where the
-  truth is known.
+1. pairs: the dependence of two attributes counts by how far it stands out of what chance gives, and not at all where
+   it does not; the table is then the one with these pairs and no other interaction;
+2. the whole table: it may move from there towards the one of largest likelihood, as far as tables fitted to some of
+   the reports foretell the others better for it (five folds);
+3. the people of this file: given that table, each report is ascribed to the truths it may have come from.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from lambdarr import kronecker, loglinear
-from lambdarr.likelihood import Fit, drawn_towards, maximum_likelihood
+from lambdarr.likelihood import Fit, backward, drawn_towards, maximum_likelihood
+from lambdarr.loglinear import Margin, all_of_order, margin_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -32,21 +33,19 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-STRENGTHS = (math.inf, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
+STRENGTHS = (math.inf, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001)
 """How strongly the table may be drawn to its model, in people of the model per person of the data."""
 
 FOLDS = 5
-SIMULATIONS = 2
-_HOPELESS = 8.0  # log-likelihood below the best from which weaker strengths are not tried any more
+MOST_FOLDED = 1 << 18
+"""Cells above which the table is the model of its pairs: what goes beyond is noise, and slow to look for."""
+
+_CHANCE = 2.326  # a pair that is independent passes for dependent once in a hundred times
+_HOPELESS = 4.0  # log-likelihood below the best from which weaker strengths are not tried any more
+_AS_GOOD = 2.0  # log-likelihood below the best that the held-out reports cannot tell from it
+_SETTLED = 0.3  # gain in log-likelihood that makes no difference to which strength is best
 _BLIND = 0.5  # total-variation error of a one-way table by the exact inverse from which the reports say nothing of it
 _SEED = 20_260  # folds and simulations are drawn anew the same way, so that one file gives one answer
-
-
-Model = tuple[loglinear.Margin, ...]
-"""The pairs of a model; none for independence."""
-
-Key = tuple[Model, float]
-"""A model, and how strongly the table is drawn to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,28 +53,34 @@ class Choice:
     """A table, and how it came to be chosen."""
 
     values: Floats
-    model: Model
+    pairs: tuple[Margin, ...]
+    """The pairs whose dependence counts."""
     strength: float
+    """How strongly the table is drawn to the model of these pairs, at most."""
+    rough: Floats
+    """The least smooth table that the reports bear out as well: the truth may be as rough."""
 
     def in_words(self, names: Sequence[str]) -> str:
         """Return what was chosen and why."""
         possible = len(names) * (len(names) - 1) // 2
-        if not self.model:
-            model = "independence: no dependence stands out in these reports, or not clearly enough"
-        elif len(self.model) == possible:
+        if not self.pairs:
+            model = "independence: no dependence stands out in these reports"
+        elif possible == 1:
+            model = "the dependence that these reports show, as far as it stands out of chance"
+        elif len(self.pairs) == possible:
             model = "the pairwise model: every pair shows its dependence"
         else:
-            seen = ", ".join(" × ".join(names[axis] for axis in pair) for pair in self.model)
+            seen = ", ".join(" × ".join(names[axis] for axis in pair) for pair in self.pairs)
             model = (
-                f"the model of the dependences that these reports show: {seen} ({len(self.model)} of {possible} pairs)"
+                f"the model of the dependences that these reports show: {seen} ({len(self.pairs)} of {possible} pairs)"
             )
         if math.isinf(self.strength):
             return f"{model}; nothing beyond it can be told from noise"
         return f"{model}; moved towards the reports, the model counting as {self.strength:g} of each of them"
 
 
-def choose(channels: Sequence[Channel], theta: Floats, *, n: float, finite: bool) -> Choice:
-    """Return the table that the reports bear out best.
+def choose(channels: Sequence[Channel], theta: Floats, *, n: float) -> Choice:
+    """Return the table of these records that their reports bear out best.
 
     Parameters
     ----------
@@ -85,175 +90,213 @@ def choose(channels: Sequence[Channel], theta: Floats, *, n: float, finite: bool
         Observed proportions θ̂.
     n : float
         Number of reports.
-    finite : bool
-        Whether the table of these very records is wanted, or that of the population behind them.
     """
-    generator = np.random.default_rng(_SEED)
-    pairs = tuple(loglinear.visible_pairs(theta, n=n))
-    # a pair may stand out and still be mostly noise, so independence stays a place to start from
-    paths = [_Path(channels, model) for model in ((pairs, ()) if pairs else ((),))]
-    weights = _weights(_foretold(paths, theta, n, generator))
-    tables: dict[Key, Floats] = {}
-    for path in paths:
-        if strengths := [strength for model, strength in weights if model == path.model]:
-            tables |= path.down_to(min(strengths), theta, n)
-    mixed = np.asarray(sum(weight * tables[key] for key, weight in weights.items()))
-    if not finite:
-        model, strength = max(weights, key=lambda key: weights[key])
-        return Choice(mixed, model, strength)
-    errors = _simulated(paths, mixed, n, generator)
-    key = min(errors, key=lambda key: errors[key])
-    path = next(path for path in paths if path.model == key[0])
-    return Choice(path.down_to(key[1], theta, n)[key], *key)
+    model, pairs = model_of_pairs(channels, theta, n=n)
+    rough = _rough_model(channels, theta, n)
+    if theta.size > MOST_FOLDED:
+        return Choice(ascribed(channels, theta, model), pairs, math.inf, rough)
+    scores = _foretold(channels, theta, n)
+    best = max(scores.values())
+    weights = {strength: math.exp(score - best) for strength, score in scores.items()}
+    total = math.fsum(weights.values())
+    mixed = np.zeros(theta.shape)
+    for strength, table in _path(channels, theta, n, model):
+        if strength not in scores:
+            break
+        mixed += weights[strength] / total * table
+    as_good = [strength for strength, score in scores.items() if score > best - _AS_GOOD]
+    if min(as_good) < math.inf:
+        rough = drawn_towards(channels, theta, n=n, target=rough, strength=min(as_good), start=rough, calm=_SETTLED)
+    return Choice(ascribed(channels, theta, mixed), pairs, max(as_good), rough)
 
+
+def ascribed(channels: Sequence[Channel], theta: Floats, pi: Floats) -> Floats:
+    """Return the expected table of the very people who reported, if they came from a population with table ``pi``.
+
+    Notes
+    -----
+    A report y comes from x with probability π(x) P(x, y)/(Pπ)(y); summed over the reports that is one step of EM,
+    π ∘ P(θ̂/Pπ). Where λ = 1 it is the reports' own table, where λ is small it is π.
+    """
+    factor, _ = backward(channels, theta, pi)
+    factor *= pi
+    return np.asarray(factor / factor.sum())
+
+
+def model_of_pairs(channels: Sequence[Channel], theta: Floats, *, n: float) -> tuple[Floats, tuple[Margin, ...]]:
+    """Return the table with the dependences of pairs that the reports show and no others, and those pairs."""
+    tests = {pair: Dependence.of(margin_of(theta, pair), n=n) for pair in all_of_order(theta.ndim, 2)}
+    parts = {pair: test.beyond_chance for pair, test in tests.items() if test.beyond_chance > 0}
+    return _with_pairs(channels, theta, parts, n=n), tuple(parts)
+
+
+def _rough_model(channels: Sequence[Channel], theta: Floats, n: float) -> Floats:
+    """Return the table with dependences as strong as the truth's may well be."""
+    pairs = all_of_order(theta.ndim, 2)
+    parts = {pair: Dependence.of(margin_of(theta, pair), n=n).at_most for pair in pairs}
+    rough = np.maximum(_with_pairs(channels, theta, parts, n=n), 1e-12)
+    return np.asarray(rough / rough.sum())
+
+
+class Dependence(NamedTuple):
+    """Pearson's statistic of a two-way table of reports, X² = n Σ (θ̂ − θ̂ᵢ θ̂ⱼ)²/(θ̂ᵢ θ̂ⱼ), and what it tells.
+
+    P(λ) keeps independent attributes independent, so X² tests the truths' independence. Its mean is the degrees of
+    freedom d plus what dependence adds.
+    """
+
+    statistic: float
+    freedom: int
+
+    @classmethod
+    def of(cls, both: Floats, *, n: float, expected: Floats | None = None) -> Dependence:
+        """Return the statistic of a two-way margin, against independence or against other proportions."""
+        axes = [axis for axis, size in enumerate(both.shape) if size > 1]
+        if expected is None:
+            expected = margin_of(both, axes[:1]) * margin_of(both, axes[1:])
+        possible = expected > 0
+        statistic = n * float(((both[possible] - expected[possible]) ** 2 / expected[possible]).sum())
+        return cls(statistic, math.prod(size - 1 for size in both.shape if size > 1))
+
+    @property
+    def beyond_chance(self) -> float:
+        """Which part of the dependence in the reports to keep: 1 − x/X², x the 1 % point of χ², and at least 0.
+
+        James and Stein's estimator would have d for x; the sterner choice lets pure noise through as seldom as a test
+        does. The point is Wilson and Hilferty's approximation.
+        """
+        d = self.freedom
+        limit = d * (1 - 2 / (9 * d) + _CHANCE * math.sqrt(2 / (9 * d))) ** 3
+        return max(1 - limit / max(self.statistic, 1e-300), 0.0)
+
+    @property
+    def at_most(self) -> float:
+        """Which part of the dependence in the reports may well be real: one standard error above what is seen."""
+        seen = max(self.statistic - self.freedom, 0.0)
+        largest = seen + math.sqrt(2 * self.freedom + 4 * seen)
+        return min(math.sqrt(largest / max(self.statistic, 1e-300)), 1.0)
+
+
+def _with_pairs(channels: Sequence[Channel], theta: Floats, parts: Mapping[Margin, float], *, n: float) -> Floats:
+    """Return the table with these parts of the likeliest dependences of pairs, and no other interaction."""
+    shares = loglinear.shares(channels, theta, n=n)
+    tables = []
+    for pair, part in parts.items():
+        reported, alone = margin_of(theta, pair), [shares[axis] for axis in pair]
+        independent = loglinear.product(alone)
+        some = [channels[axis] for axis in pair]
+        sizes = [channel.size for channel in some]
+        fitted = maximum_likelihood(some, reported.reshape(sizes), n=n, start=independent.reshape(sizes)).values
+        mixed = part * fitted.reshape(reported.shape) + (1 - part) * independent
+        # all pairs get the same one-way tables: then they contradict each other as little as they can
+        tables.append(loglinear.scaled_to(alone, np.maximum(mixed, 1e-12)))
+    return loglinear.scaled_to(tables, loglinear.product(shares))
+
+
+def _path(channels: Sequence[Channel], theta: Floats, n: float, model: Floats) -> Iterator[tuple[float, Floats]]:
+    """Yield the tables from a model to the largest likelihood, each fit starting where the last ended."""
+    target = np.maximum(model, 1e-12)
+    target /= target.sum()
+    table = target
+    yield math.inf, target
+    for strength in STRENGTHS[1:]:
+        table = drawn_towards(channels, theta, n=n, target=target, strength=strength, start=table, calm=_SETTLED)
+        yield strength, table
+
+
+def _foretold(channels: Sequence[Channel], theta: Floats, n: float) -> dict[float, float]:
+    """Return, for each strength, the log-likelihood of every fifth of the reports when fitted to the others."""
+    generator = np.random.default_rng(_SEED)
+    sums = theta * n  # whole numbers, unless reports are weighted: then each is rounded up as often as it should be
+    even = np.allclose(sums, np.rint(sums), atol=1e-6)
+    counts = np.floor(sums + (0.5 if even else generator.random(theta.shape))).astype(np.int64)
+    left, scores, weakest = counts.copy(), dict.fromkeys(STRENGTHS, 0.0), 0.0
+    for number in range(FOLDS):
+        fold = generator.binomial(left, 1 / (FOLDS - number))
+        left = left - fold
+        rest, seen = counts - fold, fold > 0
+        if not seen.any() or not rest.any():
+            continue
+        # the model, too, is made from the rest alone: what is held out must not lead the way
+        known, others = rest / rest.sum(), float(rest.sum())
+        model, _ = model_of_pairs(channels, known, n=others)
+        best = -math.inf
+        for strength, table in _path(channels, known, others, model):
+            if strength < weakest:
+                break
+            reported = kronecker.apply(channels, table)
+            score = float((fold[seen] * np.log(np.maximum(reported[seen], 1e-300))).sum())
+            scores[strength] += score
+            best = max(best, score)
+            if score < best - _HOPELESS:
+                weakest = strength
+    return {strength: score for strength, score in scores.items() if strength >= weakest}
+
+
+# The fixed methods, by name, each with its reason.
 
 Fitter = Callable[[Sequence["Channel"], "Floats", float], Fit]
 
 
 def largest_likelihood(channels: Sequence[Channel], theta: Floats, n: float) -> Fit:
-    """Return the table of largest likelihood, started from independence."""
-    return maximum_likelihood(channels, theta, n=n, start=loglinear.independent(channels, theta, n=n))
+    """Return the table of largest likelihood, started from the model of its pairs."""
+    model, _ = model_of_pairs(channels, theta, n=n)
+    return maximum_likelihood(channels, theta, n=n, start=np.maximum(model, 1e-9 / theta.size))
 
 
-def _pairwise(channels: Sequence[Channel], theta: Floats, n: float) -> Fit:
-    start = loglinear.independent(channels, theta, n=n)
-    pairs = list(itertools.combinations(range(theta.ndim), 2))
-    return Fit(loglinear.fit(channels, theta, pairs, n=n, start=start), 0.0, 0)
+def interactions(margins: Sequence[Margin]) -> Fitter:
+    """Return the fit of the log-linear model with these margins."""
 
+    def fit(channels: Sequence[Channel], theta: Floats, n: float) -> Fit:
+        return Fit(loglinear.fit(channels, theta, margins, n=n), 0.0, 0)
 
-def _independence(channels: Sequence[Channel], theta: Floats, n: float) -> Fit:
-    return Fit(loglinear.independent(channels, theta, n=n), 0.0, 0)
-
-
-FITS: dict[str, tuple[Fitter, str]] = {
-    "ml": (largest_likelihood, "the largest likelihood among tables that are not negative"),
-    "pairwise": (_pairwise, "the largest likelihood without interactions of more than two attributes"),
-    "independence": (_independence, "the attributes taken as independent of each other"),
-}
-"""The fixed methods, by name, each with its reason."""
+    return fit
 
 
 def simulated_error(
-    fit: Callable[[Floats], Floats], channels: Sequence[Channel], theta: Floats, *, n: float, finite: bool
+    fit: Callable[[Floats], Floats],
+    channels: Sequence[Channel],
+    theta: Floats,
+    rough: Floats,
+    *,
+    n: float,
+    finite: bool,
 ) -> float:
-    """Return the mean total-variation error of a method on simulated files like this one.
+    """Return the total-variation error of a method on a simulated file like this one.
 
-    They are drawn from the table of largest likelihood, which no model has smoothed: what a model would miss is in it.
-    It is rougher than the truth, so the error is rather too large than too small.
+    It is drawn from the least smooth table that the reports bear out, so that what a model misses is in it.
+    """
+    files = 2 if theta.size < 50 else 1  # a large table is an average in itself
+    drawn = simulated_files(channels, rough, n=n, finite=finite, files=files)
+    errors = [0.5 * float(np.abs(fit(reported) - goal).sum()) for reported, goal in drawn]
+    return max(sum(errors) / len(errors), _blindness(channels, theta, n))
+
+
+def simulated_files(
+    channels: Sequence[Channel], pi: Floats, *, n: float, finite: bool, files: int
+) -> Iterator[tuple[Floats, Floats]]:
+    """Yield the reported proportions of files drawn from a table, and the table that an estimate from each is after.
+
+    That is the table of the file's own people if ``finite``, and otherwise the one that they were drawn from.
     """
     generator = np.random.default_rng(_SEED + 1)
-    rough = largest_likelihood(channels, theta, n).values
-    files = (_simulated_file(channels, rough, n, generator, finite=finite) for _ in range(SIMULATIONS))
-    error = math.fsum(_distance(fit(reported), goal) for reported, goal in files) / SIMULATIONS
-    return max(error, _blindness(channels, theta, n))
+    people, shares = max(round(n), 1), (pi / pi.sum()).ravel()
+    for _ in range(files):
+        truths = generator.multinomial(people, shares).reshape(pi.shape)
+        yield randomized(truths, channels, generator) / people, truths / people if finite else pi
 
 
 def _blindness(channels: Sequence[Channel], theta: Floats, n: float) -> float:
     """Return the error of the worst one-way table if that is mostly noise: then nothing is known, simulated or not."""
     worst = 0.0
     for axis, channel in enumerate(channels):
-        margin = loglinear.margin_of(theta, (axis,))
+        margin = margin_of(theta, (axis,))
         spread = np.sqrt(margin * (1 - margin) / n).sum() / channel.lam
         worst = max(worst, 0.5 * math.sqrt(2 / math.pi) * float(spread))
     return min(worst, 1.0) if worst > _BLIND else 0.0
 
 
-def _distance(first: Floats, second: Floats) -> float:
-    return 0.5 * float(np.abs(first - second).sum())
-
-
-def _simulated_file(
-    channels: Sequence[Channel], plausible: Floats, n: float, generator: np.random.Generator, *, finite: bool
-) -> tuple[Floats, Floats]:
-    """Return the reported proportions of a simulated file, and the table that an estimate of it is after."""
-    people = max(round(n), 1)
-    truths = generator.multinomial(people, (plausible / plausible.sum()).ravel()).reshape(plausible.shape)
-    return _randomized(truths, channels, generator) / people, truths / people if finite else plausible
-
-
-class _Path:
-    """The fits from one model to the largest likelihood, of any table of the same axes."""
-
-    def __init__(self, channels: Sequence[Channel], model: Model) -> None:
-        self.channels, self.model = channels, model
-
-    def down_to(self, strength: float, theta: Floats, n: float) -> dict[Key, Floats]:
-        """Return the fits of all strengths from ∞ down to one."""
-        return dict(itertools.takewhile(lambda fit: fit[0][1] >= strength, self.fits(theta, n)))
-
-    def fits(self, theta: Floats, n: float) -> Iterator[tuple[Key, Floats]]:
-        """Yield the tables, from the strongest pull of the model to the weakest, each starting where the last ended."""
-        # the start, too, comes from these reports alone: what is held out must not lead the way
-        target = loglinear.independent(self.channels, theta, n=n)
-        if self.model:
-            target = loglinear.fit(self.channels, theta, self.model, n=n, start=target)
-            target = np.maximum(target, 1e-12)
-            target /= target.sum()
-        table = target
-        yield (self.model, math.inf), target
-        for strength in STRENGTHS[1:]:
-            table = drawn_towards(self.channels, theta, n=n, target=target, strength=strength, start=table)
-            yield (self.model, strength), table
-
-
-def _foretold(paths: Sequence[_Path], theta: Floats, n: float, generator: np.random.Generator) -> dict[Key, float]:
-    """Return, for each fit, the log-likelihood of every fifth of the reports when fitted to the others."""
-    sums = theta * n  # whole numbers, unless reports are weighted: then each is rounded up as often as it should be
-    even = np.allclose(sums, np.rint(sums), atol=1e-6)
-    counts = np.floor(sums + (0.5 if even else generator.random(theta.shape))).astype(np.int64)
-    left, folds = counts.copy(), []
-    for number in range(FOLDS):
-        folds.append(generator.binomial(left, 1 / (FOLDS - number)))
-        left = left - folds[-1]
-    scores: dict[Key, float] = {}
-    given_up: dict[Model, float] = {path.model: 0.0 for path in paths}  # strengths below are not tried any more
-    for fold in folds:
-        rest = counts - fold
-        seen = fold > 0
-        if not fold.any() or not rest.any():
-            continue
-        best = -math.inf
-        for path in paths:
-            for key, table in path.fits(rest / rest.sum(), float(rest.sum())):
-                if key[1] < given_up[path.model]:
-                    break
-                reported = kronecker.apply(path.channels, table)
-                score = float((fold[seen] * np.log(np.maximum(reported[seen], 1e-300))).sum())
-                scores[key] = scores.get(key, 0.0) + score
-                best = max(best, score)
-                if score < best - _HOPELESS:
-                    given_up[path.model] = max(given_up[path.model], key[1])
-    kept = {key: score for key, score in scores.items() if key[1] >= given_up[key[0]]}
-    return kept or {(paths[0].model, math.inf): 0.0}
-
-
-def _weights(scores: dict[Key, float]) -> dict[Key, float]:
-    """Return weights by how much likelier each fit made the held-out reports."""
-    best = max(scores.values())
-    raw = {key: math.exp(score - best) for key, score in scores.items()}
-    total = math.fsum(raw.values())
-    return {key: weight / total for key, weight in raw.items()}
-
-
-def _simulated(paths: Sequence[_Path], plausible: Floats, n: float, generator: np.random.Generator) -> dict[Key, float]:
-    """Return the total-variation error of each fit on files drawn from a plausible table and randomized."""
-    tries: list[dict[Key, float]] = []
-    for _ in range(SIMULATIONS):
-        theta, goal = _simulated_file(paths[0].channels, plausible, n, generator, finite=True)
-        errors: dict[Key, float] = {}
-        for path in paths:
-            best = math.inf
-            for key, table in path.fits(theta, n):
-                errors[key] = _distance(table, goal)
-                best = min(best, errors[key])
-                if errors[key] > 1.5 * best:  # it only gets worse from here
-                    break
-        tries.append(errors)
-    common = set.intersection(*(set(errors) for errors in tries))
-    return {key: math.fsum(errors[key] for errors in tries) / SIMULATIONS for key in common}
-
-
-def _randomized(
+def randomized(
     truths: NDArray[np.int64], channels: Sequence[Channel], generator: np.random.Generator
 ) -> NDArray[np.int64]:
     """Return the counts of reports that a table of truths may give: for simulations only, never anyone's report."""
@@ -265,3 +308,9 @@ def _randomized(
         uniform = np.full(channel.size, 1 / channel.size)
         counts = np.moveaxis(kept + generator.multinomial(redrawn, uniform), -1, axis)
     return counts
+
+
+def randomized_codes(truths: NDArray[np.int32], channel: Channel, generator: np.random.Generator) -> NDArray[np.int32]:
+    """Return what people with these codes may report: for simulations only, never anyone's report."""
+    redrawn = generator.integers(0, channel.size, truths.size, dtype=np.int32)
+    return np.where(generator.random(truths.size) < channel.lam, truths, redrawn)

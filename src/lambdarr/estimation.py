@@ -9,18 +9,21 @@ negative, and with many cells it is mostly noise: then a table that gives up som
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
 
 from lambdarr import kronecker
-from lambdarr.choosing import FITS, choose, simulated_error
+from lambdarr.choosing import choose, interactions, largest_likelihood, simulated_error, simulated_files
 from lambdarr.designs import check_design
-from lambdarr.errors import DataError, MissingExtraError
+from lambdarr.errors import DataError
+from lambdarr.intervals import Interval, deviations, score_interval
 from lambdarr.likelihood import ENOUGH
+from lambdarr.loglinear import all_of_order
+from lambdarr.sources import as_frame
 from lambdarr.tabulation import Counts, tally
 
 if TYPE_CHECKING:
@@ -28,20 +31,17 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from lambdarr.choosing import Fitter
     from lambdarr.designs import Design
 
 Inference = Literal["population", "finite"]
-Method = Literal["auto", "inverse", "ml", "pairwise", "independence"]
+Method = Literal["auto", "inverse", "ml", "pairwise", "triples", "independence"]
+
+BOOTSTRAPS = 100
+"""Files simulated for one bootstrap."""
 
 MAX_COVARIANCE = 10_000
 """Cells above which the dense covariance matrix is not formed (0.8 GB)."""
-
-
-class Interval(NamedTuple):
-    """Lower and upper ends, one per cell."""
-
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -59,8 +59,8 @@ class Estimate:
     inference : {"population", "finite"}
         What the errors speak of: the population the respondents were drawn from, or the very records of this file,
         where only the randomization is random.
-    method : {"auto", "inverse", "ml", "pairwise", "independence", "simplex"}
-        How ``values`` were found.
+    method : {"auto", "inverse", "ml", "pairwise", "triples", "independence", "simplex"} or tuple
+        How ``values`` were found; a tuple lists the interactions of a model.
     values : array
         Estimated proportions.
     unbiased : array
@@ -77,7 +77,7 @@ class Estimate:
     design: Design
     counts: Counts
     inference: Inference
-    method: str
+    method: str | tuple[tuple[str, ...], ...]
     values: NDArray[np.float64]
     unbiased: NDArray[np.float64]
     standard_errors: NDArray[np.float64]
@@ -86,7 +86,8 @@ class Estimate:
 
     def __repr__(self) -> str:
         table = " × ".join(self.attributes)
-        return f"<Estimate of {table}: {self.n:,} reports, {self.method}, {self.inference}; see .to_frame()>"
+        method = self.method if isinstance(self.method, str) else f"{len(self.method)} interactions"
+        return f"<Estimate of {table}: {self.n:,} reports, {method}, {self.inference}; see .to_frame()>"
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -105,23 +106,67 @@ class Estimate:
             ((self.unbiased < -6 * self.standard_errors) | (self.unbiased > 1 + 6 * self.standard_errors)).any()
         )
 
-    def interval(self, level: float = 0.95, *, simultaneous: bool = False) -> Interval:
-        """Return the ends of the confidence interval of every cell: at this level each, or for all cells at once.
+    def interval(
+        self, level: float = 0.95, *, simultaneous: bool = False, around: Literal["unbiased", "values"] = "unbiased"
+    ) -> Interval:
+        """Return the ends of the confidence interval of every cell, and in ``kind`` how they were found.
 
-        They are unbiased value ± z · standard error, whatever the method: that interval covers as it says, while one
-        around a value that was drawn towards a model would not. Where the values are not negative the ends are cut to
-        [0, 1], which loses no coverage. With ``simultaneous`` all intervals together hold at the level or above
-        (Bonferroni), as is right for cells that are picked after looking.
+        Parameters
+        ----------
+        level : float
+            How often an interval covers the truth.
+        simultaneous : bool
+            Whether all intervals together are to hold at the level (Bonferroni), as is right for cells that are picked
+            after looking; otherwise each of them does.
+        around : {"unbiased", "values"}
+            Around the unbiased estimate, the interval covers as it says whatever the method: it needs no model. (A
+            score interval; with survey weights, estimate ± z · standard error.) Around the values of a fixed model it
+            is narrower, and covers if that model holds: a parametric bootstrap, of a hundred refits.
+
+        Notes
+        -----
+        Around values that were chosen or moved, as by "auto", no interval can be trusted, and none is offered. Where
+        the values are not negative the ends are cut to [0, 1], which loses no coverage.
         """
-        if not 0 < level < 1:
-            msg = f"level must be between 0 and 1, got {level}; 0.95 is usual"
+        z = deviations(level, self.values.size if simultaneous else 1)
+        if around == "values":
+            errors = self._bootstrap_errors()
+            lower, upper, kind = self.values - z * errors, self.values + z * errors, "bootstrap of the model"
+        elif around != "unbiased":
+            msg = f"around must be 'unbiased' or 'values', got {around!r}"
             raise DataError(msg)
-        each = 1 - (1 - level) / self.values.size if simultaneous else level  # Bonferroni's bound
-        margin = NormalDist().inv_cdf((1 + each) / 2) * self.standard_errors
-        lower, upper = self.unbiased - margin, self.unbiased + margin
+        elif self.counts.squares is not None:
+            lower, upper = self.unbiased - z * self.standard_errors, self.unbiased + z * self.standard_errors
+            kind = "asymptotic (Wald)"
+        else:
+            lower, upper = score_interval(
+                self.design.channels, self.unbiased, project_to_simplex(self.unbiased),
+                n=self.counts.total, finite=self.inference == "finite", z=z,
+            )  # fmt: skip
+            kind = "asymptotic (score)"
         if self.method != "inverse":
             lower, upper = np.clip(lower, 0, 1), np.clip(upper, 0, 1)
-        return Interval(lower, upper)
+        return Interval(lower, upper, kind)
+
+    def _bootstrap_errors(self) -> NDArray[np.float64]:
+        """Return the standard errors of the values over files simulated from the fitted model."""
+        if self.method == "inverse":
+            return self.standard_errors
+        if self.method in ("auto", "simplex"):
+            msg = (
+                f"values found by {self.method!r} have no interval of their own, as they are drawn towards a model "
+                "that may be wrong; leave out around, or choose the model by method"
+            )
+            raise DataError(msg)
+        channels, n = self.design.channels, independent_reports(self.counts)
+        fit, _ = _fixed(self.method, self.design)
+        errors = [
+            fit(channels, reported, n).values - goal
+            for reported, goal in simulated_files(
+                channels, self.values, n=n, finite=self.inference == "finite", files=BOOTSTRAPS
+            )
+        ]
+        return np.asarray(np.sqrt(np.mean(np.square(errors), axis=0)))
 
     def covariance(self) -> NDArray[np.float64]:
         """Return the covariance matrix of the unbiased cells, in row-major order of the table.
@@ -170,8 +215,11 @@ class Estimate:
         By the exact inverse the smaller table is the sum of the larger one. Other methods estimate it on its own, which
         is closer to the truth than that sum.
         """
+        smaller = self.counts.marginal(attributes)
         method: Any = "inverse" if self.method == "simplex" else self.method
-        result = estimate(self.counts.marginal(attributes), self.design, method=method, inference=self.inference)
+        if not isinstance(method, str):
+            method = [kept for names in method if (kept := [name for name in names if name in smaller.attributes])]
+        result = estimate(smaller, self.design, method=method, inference=self.inference)
         return result.to_simplex() if self.method == "simplex" else result
 
     def to_simplex(self) -> Estimate:
@@ -215,7 +263,7 @@ class Estimate:
         for name, numbers_of_cells in numbers.items():
             # a column of the user's may have this name already
             columns[name if name not in self.attributes else f"{name}_"] = numbers_of_cells.ravel()
-        return _as_frame(pa.table(columns), library or self.counts.library)
+        return as_frame(pa.table(columns), library or self.counts.library)
 
 
 def estimate(
@@ -223,7 +271,7 @@ def estimate(
     design: Design,
     attributes: Iterable[str] | None = None,
     *,
-    method: Method = "inverse",
+    method: Method | Sequence[Sequence[str]] = "auto",
     inference: Inference = "population",
     weights: str | ArrayLike | None = None,
 ) -> Estimate:
@@ -237,12 +285,13 @@ def estimate(
         The design they were made with.
     attributes : iterable of str, optional
         The attributes of the table; needed unless ``reports`` are counts, whose attributes are then taken.
-    method : {"inverse", "auto", "ml", "pairwise", "independence"}
-        "inverse" is the exact inverse: unbiased, and possibly negative. "auto" chooses from the data how much of the
-        table can be believed: it starts from the pairwise model of the dependences that the reports show and moves
-        towards the largest likelihood as far as they bear it out. "ml" is the largest likelihood among tables
-        that are not negative, "pairwise" among those with no interaction of more than two attributes, "independence"
-        among those with none at all. The unbiased values and their errors are beside all of them.
+    method : {"auto", "inverse", "ml", "pairwise", "triples", "independence"} or list
+        "auto" chooses from the data how much of the table can be believed: it starts from the pairs whose dependence
+        the reports show and moves towards the largest likelihood as far as they bear it out. "inverse" is the exact
+        inverse: unbiased, and possibly negative. "ml" is the largest likelihood among tables that are not negative,
+        "pairwise" and "triples" among those with no interaction of more than two or three attributes, "independence"
+        among those with none at all, and a list such as ``[("sex", "age"), ("age", "smokes")]`` among those with these
+        interactions. The unbiased values and their errors are beside all of them.
     inference : {"population", "finite"}
         Whether the respondents are a sample of the population that the estimate is about, or the file is itself that
         population and only the randomization is random.
@@ -258,8 +307,8 @@ def estimate(
     (array([0.7, 0.3]), array([0.031, 0.031]))
     """
     check_design(design)
-    if method not in get_args(Method):
-        msg = f"method must be one of {', '.join(get_args(Method))}, got {method!r}"
+    if (isinstance(method, str) and method not in get_args(Method)) or not isinstance(method, str | Sequence):
+        msg = f"method must be one of {', '.join(get_args(Method))}, or a list of interactions, got {method!r}"
         raise DataError(msg)
     if inference not in get_args(Inference):
         msg = f"inference must be 'population' or 'finite', got {inference!r}"
@@ -288,38 +337,67 @@ def estimate(
     if method == "inverse":
         values, error, reason = unbiased, _error_of_inverse(errors), "unbiased; cells may be negative"
     else:
-        values, error, reason = _believable(method, part, theta, _independent_reports(counts), inference)
-    return Estimate(part, counts, inference, method, values, unbiased, errors, error, reason)
+        values, error, reason = _believable(
+            method, part, theta, independent_reports(counts), finite=inference == "finite"
+        )
+    kept = method if isinstance(method, str) else tuple(tuple(names) for names in method)
+    return Estimate(part, counts, inference, kept, values, unbiased, errors, error, reason)
 
 
 def _error_of_inverse(standard_errors: NDArray[np.float64]) -> float:
     return float(0.5 * math.sqrt(2 / math.pi) * standard_errors.sum())
 
 
-def _independent_reports(counts: Counts) -> float:
+def independent_reports(counts: Counts) -> float:
     """Return how many reports of equal weight tell as much: (Σw)²/Σw²."""
     n = float(counts.n) if counts.squares is None else counts.total**2 / max(float(counts.squares.sum()), 1e-300)
     return max(n, 1.0)
 
 
 def _believable(
-    method: Method, part: Design, theta: NDArray[np.float64], n: float, inference: Inference
+    method: Method | Sequence[Sequence[str]], part: Design, theta: NDArray[np.float64], n: float, *, finite: bool
 ) -> tuple[NDArray[np.float64], float, str]:
     """Return the table that a method other than the inverse gives, the error to expect of it, and why it is so."""
-    finite = inference == "finite"
     channels = part.channels
+    chosen = choose(channels, theta, n=n)
     if method == "auto" and theta.ndim > 1:
-        found = choose(channels, theta, n=n, finite=finite)
         error = simulated_error(
-            lambda reported: choose(channels, reported, n=n, finite=finite).values, channels, theta, n=n, finite=finite
+            lambda reported: choose(channels, reported, n=n).values, channels, theta, chosen.rough, n=n, finite=finite
         )
-        return found.values, error, found.in_words(part.names)
-    fit, reason = FITS["ml" if method == "auto" else method]
+        return chosen.values, error, chosen.in_words(part.names)
+    fit, reason = _fixed(method, part)
     fitted = fit(channels, theta, n)
     if fitted.gap > ENOUGH:
         reason = f"{reason}; not quite reached: the log-likelihood may still gain up to {fitted.gap:.2g}"
-    error = simulated_error(lambda reported: fit(channels, reported, n).values, channels, theta, n=n, finite=finite)
+    error = simulated_error(
+        lambda reported: fit(channels, reported, n).values, channels, theta, chosen.rough, n=n, finite=finite
+    )
     return fitted.values, error, reason
+
+
+def _fixed(method: Method | Sequence[Sequence[str]], part: Design) -> tuple[Fitter, str]:
+    """Return the fit of a fixed method, and its reason."""
+    axes = len(part.names)
+    if method in ("auto", "ml"):
+        return largest_likelihood, "the largest likelihood among tables that are not negative"
+    if method == "independence":
+        return interactions([]), "the attributes taken as independent of each other"
+    if method in ("pairwise", "triples"):
+        order = min(2 if method == "pairwise" else 3, axes)
+        most = "two" if method == "pairwise" else "three"
+        reason = f"the largest likelihood without interactions of more than {most} attributes"
+        return interactions(all_of_order(axes, order)), reason
+    margins = []
+    for names in method:
+        if isinstance(names, str) or not names or not set(names) <= set(part.names):
+            msg = (
+                f"an interaction must name some of the table's attributes, {', '.join(part.names)}, as "
+                f'("sex", "age"); got {names!r}'
+            )
+            raise DataError(msg)
+        margins.append(tuple(sorted({part.names.index(name) for name in names})))
+    spelled = ", ".join(" × ".join(part.names[axis] for axis in margin) for margin in margins)
+    return interactions(margins), f"the largest likelihood with the interactions {spelled} and no other"
 
 
 def project_to_simplex(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -362,20 +440,3 @@ def _variances(counts: Counts, part: Design, pi: NDArray[np.float64], inference:
         expected -= nearest**2 if population else nearest
         spread = np.where(spread <= dust, expected * weight, spread)
     return np.asarray(np.maximum(spread, 0) / counts.total**2)
-
-
-def _as_frame(table: pa.Table, library: str) -> Any:
-    if library == "pyarrow":
-        return table
-    try:
-        if library == "pandas":
-            return table.to_pandas()
-        if library == "polars":
-            import polars
-
-            return polars.from_arrow(table)
-    except ImportError:
-        msg = f"a {library} frame needs {library}: pip install 'lambdarr[{library}]'"
-        raise MissingExtraError(msg) from None
-    msg = f"library must be 'pandas', 'polars' or 'pyarrow', got {library!r}"
-    raise DataError(msg)

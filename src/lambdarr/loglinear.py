@@ -1,15 +1,14 @@
-"""Log-linear models of the truths behind a table of reports, fitted by the likelihood of the reports.
+"""Log-linear models of the truths behind a table of reports.
 
 A model is a set of margins: the table is the one of largest likelihood among all that are products of factors, one for
 each margin. One-way margins alone are independence; all pairs are the pairwise graphical model; the whole table is the
-saturated model. Fitting is EM with one round of proportional scaling for its second half, which never lowers the
-likelihood either.
+saturated model. ``fit`` finds that table from the reports: EM with one round of proportional scaling for its second
+half, which never lowers the likelihood either. ``scaled_to`` finds the model's table when the margins are known.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +16,7 @@ import numpy as np
 from lambdarr.likelihood import CALM, Support, accelerated, backward, maximum_likelihood, most_steps, prepare
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -27,54 +26,95 @@ if TYPE_CHECKING:
 
 Margin = tuple[int, ...]
 
-VISIBLE = 2.0
-"""A pair is kept if its X² on the reports exceeds this many times its degrees of freedom: Akaike's criterion."""
+SWEEPS = 50
+"""Rounds of proportional scaling after which margins that contradict each other are left as they are."""
+
+_CLOSE = 1e-5  # total difference between the margins wanted and those reached at which scaling ends
+_ABOVE_ZERO = 1e-9  # of a share: EM and scaling could never leave zero
 
 
 def margin_of(table: Floats, axes: Sequence[int]) -> Floats:
     """Return the margin of some axes, the others kept with length 1."""
-    return np.asarray(table.sum(axis=tuple(axis for axis in range(table.ndim) if axis not in axes), keepdims=True))
+    shape = tuple(size if axis in axes else 1 for axis, size in enumerate(table.shape))
+    runs, summed = _runs(table.shape, shape)
+    return np.asarray(table.reshape(runs).sum(axis=summed)).reshape(shape)
+
+
+def _runs(shape: tuple[int, ...], margin: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return a table's shape with neighbouring axes merged that a margin all has, or all sums, and those summed.
+
+    NumPy's loops run along one axis at a time: with many short axes they would hardly begin before they end.
+    """
+    runs: list[int] = []
+    last, summed = None, []
+    for size, kept in zip(shape, margin, strict=True):
+        if last is not None and (kept > 1) == last:
+            runs[-1] *= size
+        else:
+            last = kept > 1
+            runs.append(size)
+            if not last:
+                summed.append(len(runs) - 1)
+    return tuple(runs), tuple(summed)
+
+
+def shares(channels: Sequence[Channel], theta: Floats, *, n: float) -> list[Floats]:
+    """Return the one-way table of largest likelihood of every axis, kept above zero, in the shape of its margin."""
+    found = []
+    for axis, channel in enumerate(channels):
+        margin = margin_of(theta, (axis,))
+        start = np.full(channel.size, 1 / channel.size)
+        values = maximum_likelihood([channel], margin.ravel(), n=n, start=start).values
+        values = np.maximum(values, _ABOVE_ZERO)
+        found.append((values / values.sum()).reshape(margin.shape))
+    return found
+
+
+def product(factors: Iterable[Floats]) -> Floats:
+    """Return the product of margins."""
+    result = np.ones(())
+    for factor in factors:
+        result = result * factor
+    return np.asarray(result)
 
 
 def independent(channels: Sequence[Channel], theta: Floats, *, n: float) -> Floats:
     """Return the product of the one-way tables of largest likelihood: no cell of it is zero."""
-    product = np.ones((1,) * theta.ndim)
-    for axis, channel in enumerate(channels):
-        margin = margin_of(theta, (axis,)).ravel()
-        start = np.full(channel.size, 1 / channel.size)
-        values = maximum_likelihood([channel], margin, n=n, start=start).values
-        values = np.maximum(values, 1e-9)  # a start for other models, which could not leave zero
-        shape = [1] * theta.ndim
-        shape[axis] = -1
-        product = product * (values / values.sum()).reshape(shape)
-    return np.asarray(product)
+    return product(shares(channels, theta, n=n))
 
 
-def visible_pairs(theta: Floats, *, n: float) -> list[Margin]:
-    """Return the pairs of attributes whose dependence the reports show.
+def scaled_to(margins: Sequence[Floats], start: Floats) -> Floats:
+    """Return the table with these margins that differs from ``start`` by a factor for each of them.
 
-    Notes
-    -----
-    P(λ) keeps independent attributes independent, so Pearson's statistic of the reports' two-way table,
-    X² = n Σ (θ̂ − θ̂ᵢ θ̂ⱼ)²/(θ̂ᵢ θ̂ⱼ), tests the truths' independence; its mean is right even where cells are many and
-    reports few. What does not stand out would add more noise than signal.
+    Proportional scaling. Margins have length 1 on the axes they are not about. Where they contradict each other, as
+    margins estimated one by one do a little, the table is between them.
     """
-    found: list[Margin] = []
-    for pair in itertools.combinations(range(theta.ndim), 2):
-        both = margin_of(theta, pair)
-        expected = margin_of(both, pair[:1]) * margin_of(both, pair[1:])
-        possible = expected > 0
-        statistic = n * float(((both[possible] - expected[possible]) ** 2 / expected[possible]).sum())
-        if statistic > VISIBLE * math.prod(theta.shape[axis] - 1 for axis in pair):
-            found.append(pair)
-    return found
+    table = np.array(start)
+    views = []
+    for wanted in margins:
+        runs, summed = _runs(table.shape, wanted.shape)
+        view = table.reshape(runs)
+        views.append((view, summed, wanted.reshape(view.sum(axis=summed, keepdims=True).shape)))
+    for _ in range(SWEEPS):
+        furthest = 0.0
+        for view, summed, wanted in views:
+            has = view.sum(axis=summed, keepdims=True)
+            furthest = max(furthest, float(np.abs(has - wanted).sum()))
+            view *= np.divide(wanted, has, out=np.zeros_like(wanted), where=has > 0)
+        if furthest < _CLOSE:
+            break
+    table /= table.sum()
+    return table
 
 
-def fit(channels: Sequence[Channel], theta: Floats, margins: Sequence[Margin], *, n: float, start: Floats) -> Floats:
-    """Return the table of largest likelihood of the model with these margins.
+def all_of_order(axes: int, order: int) -> list[Margin]:
+    """Return the margins of every ``order`` of so many axes."""
+    return list(itertools.combinations(range(axes), order))
 
-    ``start`` has to be of the model itself; the independent table is of all of them.
-    """
+
+def fit(channels: Sequence[Channel], theta: Floats, margins: Sequence[Margin], *, n: float) -> Floats:
+    """Return the table of largest likelihood of the model with these margins."""
+    start = independent(channels, theta, n=n)
     if any(len(margin) == theta.ndim for margin in margins):  # the model has all tables
         return maximum_likelihood(channels, theta, n=n, start=start).values
     prepare(theta.size)
@@ -90,7 +130,19 @@ def fit(channels: Sequence[Channel], theta: Floats, margins: Sequence[Margin], *
         return pi
 
     values, _ = accelerated(
-        step, start, Support(channels, theta).log_likelihood, lambda: False,
-        most=most_steps(theta.size), gain=CALM / n, in_logs=True,
+        step, _near(channels, theta, margins, n=n, start=start), Support(channels, theta).log_likelihood,
+        lambda: False, most=most_steps(theta.size), gain=CALM / n, in_logs=True,
     )  # fmt: skip
     return values
+
+
+def _near(channels: Sequence[Channel], theta: Floats, margins: Sequence[Margin], *, n: float, start: Floats) -> Floats:
+    """Return a table of the model near its maximum: scaled to the margins that are likeliest each on its own."""
+    likeliest = []
+    for margin in margins:
+        reported, independently = margin_of(theta, margin), margin_of(start, margin)
+        some = [channels[axis] for axis in margin]
+        sizes = [channel.size for channel in some]
+        found = maximum_likelihood(some, reported.reshape(sizes), n=n, start=independently.reshape(sizes)).values
+        likeliest.append(0.999 * found.reshape(reported.shape) + 0.001 * independently)  # it must be able to leave 0
+    return scaled_to(likeliest, start)

@@ -12,16 +12,15 @@ grow with every attribute in the condition: the standard error says how much.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lambdarr.channel import is_number
-from lambdarr.designs import Design, check_design
-from lambdarr.errors import DataError, DesignError
+from lambdarr.conditions import product_of
+from lambdarr.designs import check_design
+from lambdarr.errors import DataError
 from lambdarr.tabulation import Coded, over_reports
 
 if TYPE_CHECKING:
@@ -29,11 +28,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from lambdarr.domain import Attribute
+    from lambdarr.conditions import Condition, Product
+    from lambdarr.designs import Design
     from lambdarr.estimation import Inference
 
     Floats = NDArray[np.float64]
-    Condition = Mapping[str, Any]
 
 
 class Bounds(NamedTuple):
@@ -126,10 +125,10 @@ def query(
     if versus is not None and given is None:
         msg = "versus needs given: the two groups to compare"
         raise DataError(msg)
-    functions = [_product(design, condition, given)]
-    functions.append(_product(design, given) if given is not None else {})
+    functions = [product_of(design, condition, given)]
+    functions.append(product_of(design, given) if given is not None else {})
     if versus is not None:
-        functions += [_product(design, condition, versus), _product(design, versus)]
+        functions += [product_of(design, condition, versus), product_of(design, versus)]
     moments = _moments(reports, design, functions, weights)
     value, influence = _ratio(moments.sums[0], moments.sums[1], "given")
     weight = np.array(influence)
@@ -152,60 +151,6 @@ def _ratio(top: float, bottom: float, name: str) -> tuple[float, tuple[float, fl
         msg = f"nobody, or fewer than nobody by chance, seems to have the condition in {name}; ask about a larger group"
         raise DataError(msg)
     return float(top / bottom), (1 / bottom, -top / bottom**2)
-
-
-Product = dict[str, "Floats"]
-"""A function of a record as a product: for each attribute its value per category; 1 for attributes not named."""
-
-
-def _product(design: Design, *conditions: Condition | None) -> Product:
-    functions: Product = {}
-    for condition in conditions:
-        if condition is None:
-            continue
-        if not isinstance(condition, Mapping):
-            msg = f"a condition must be a mapping from attribute to categories, got {type(condition).__name__}"
-            raise DataError(msg)
-        for name, wanted in condition.items():
-            attribute = design.select([name]).attributes[0]
-            values = _values(attribute, wanted)
-            functions[name] = functions[name] * values if name in functions else values
-    return functions
-
-
-def _values(attribute: Attribute, wanted: Any) -> Floats:
-    """Return the function of one attribute that a condition means, one value per category."""
-    values = np.zeros(attribute.size)
-    if isinstance(wanted, Mapping):
-        for category, score in wanted.items():
-            if not is_number(score) or not math.isfinite(score):
-                msg = f"scores of {attribute.name!r} must be finite numbers"
-                raise DataError(msg)
-            values[_code(attribute, category)] = float(score)
-        return values
-    if isinstance(wanted, slice):
-        first = 0 if wanted.start is None else _code(attribute, wanted.start)
-        last = len(attribute.categories) - 1 if wanted.stop is None else _code(attribute, wanted.stop)
-        if wanted.step is not None or first > last:
-            msg = f"the range of {attribute.name!r} must run from an earlier category to a later one, without a step"
-            raise DataError(msg)
-        values[first : last + 1] = 1
-    else:
-        several = wanted if isinstance(wanted, list | tuple | set | frozenset) else [wanted]
-        for category in several:
-            values[_code(attribute, category)] = 1
-    if not values.any():
-        msg = f"the condition on {attribute.name!r} names no category; name at least one"
-        raise DataError(msg)
-    return values
-
-
-def _code(attribute: Attribute, category: object) -> int:
-    try:
-        return attribute.code(category)
-    except DataError:
-        msg = f"{category!r} is no category of {attribute.name!r}; it has: {', '.join(attribute.labels[:20])}"
-        raise DesignError(msg) from None
 
 
 class _Moments(NamedTuple):

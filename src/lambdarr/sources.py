@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-from lambdarr.errors import DataError, SourceError
+from lambdarr.errors import DataError, MissingExtraError, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -407,3 +407,21 @@ _DAMAGED = "it is damaged, cut short, or not what its ending says; get the file 
 
 def _not_utf8(path: Path) -> SourceError:
     return SourceError(f"cannot read {path}: it is not UTF-8 text; save it again in that encoding")
+
+
+def as_frame(table: pa.Table, library: str) -> Any:
+    """Return a table as a frame of a library: pandas, polars or pyarrow."""
+    if library == "pyarrow":
+        return table
+    try:
+        if library == "pandas":
+            return table.to_pandas()
+        if library == "polars":
+            import polars
+
+            return polars.from_arrow(table)
+    except ImportError:
+        msg = f"a {library} frame needs {library}: pip install 'lambdarr[{library}]'"
+        raise MissingExtraError(msg) from None
+    msg = f"library must be 'pandas', 'polars' or 'pyarrow', got {library!r}"
+    raise DataError(msg)

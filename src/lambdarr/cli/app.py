@@ -78,6 +78,7 @@ class MethodChoice(StrEnum):
     INVERSE = "inverse"
     ML = "ml"
     PAIRWISE = "pairwise"
+    TRIPLES = "triples"
     INDEPENDENCE = "independence"
 
 
@@ -179,11 +180,16 @@ def estimate(
     design: DesignOption,
     tables: Annotated[list[str], typer.Option("-t", "--table", help="Attributes of a table, as a,b. Repeatable.")],
     method: Annotated[
-        MethodChoice,
+        MethodChoice | None,
         typer.Option(
-            help="How to estimate: inverse is unbiased, auto believes as much of a table as the data bear out."
+            help="How to estimate: auto, the default, believes as much of a table as the reports bear out; inverse is "
+            "unbiased; the others are fixed models.",
         ),
-    ] = MethodChoice.INVERSE,
+    ] = None,
+    interaction: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A,B", help="Instead of a method: attributes that may depend. Repeatable; no others do."),
+    ] = None,
     level: Annotated[float, typer.Option(help="Level of the confidence intervals.")] = 0.95,
     inference: Annotated[
         InferenceChoice,
@@ -213,10 +219,13 @@ def estimate(
     loaded = lambdarr.Design.load(design)
     # a name may hold a comma: the whole text is tried before its parts
     asked = [[text] if text in loaded.names else _names(text) for text in tables]
-    found = []
-    for counts in tallies(reports, loaded, asked, weights=weights):
-        table = lambdarr.estimate(counts, loaded, method=method.value, inference=inference.value)
-        found.append(table.to_simplex() if simplex else table)
+    chosen = _method(method, interaction, simplex=simplex)
+    found: list[Any] = []
+    with _Progress("Estimating", "tables") as progress:
+        for counts in tallies(reports, loaded, asked, weights=weights):
+            progress(len(found))
+            table = lambdarr.estimate(counts, loaded, method=chosen, inference=inference.value)
+            found.append(table.to_simplex() if simplex else table)
     warnings = [warning for table in found if (warning := shown.estimate_warning(table)) is not None]
     if format is Format.TABLE:
         page = io.StringIO()
@@ -288,6 +297,34 @@ def query(
     )
 
 
+@app.command(epilog="Example: lambdarr synthesize reports.csv -d design.json -o synthetic.csv -n 10000")
+def synthesize(
+    reports: Annotated[Path, typer.Argument(help="The file of reports: CSV, TSV, Parquet or Arrow.")],
+    design: DesignOption,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where the records go; its ending says the format.")],
+    n: Annotated[int | None, typer.Option("-n", help="How many records; as many as reports by default.")] = None,
+    columns: Annotated[str | None, typer.Option(help="Attributes to have, as a,b,c; all by default.")] = None,
+    weights: Annotated[str | None, typer.Option(help="Column of survey weights.")] = None,
+    seed: Annotated[int | None, typer.Option(help="For the same records again.")] = None,
+    force: ForceOption = False,
+) -> None:
+    """Fit a model of all attributes to the reports, and draw synthetic records from it."""
+    import lambdarr
+    from lambdarr.reporting.tables import model_sentences
+    from lambdarr.sinks import check_target
+
+    loaded = lambdarr.Design.load(design)
+    check_target(output, force=force, sources=[reports, design])
+    with _Progress("Fitting the model", "of 2 steps") as progress:
+        progress(0)
+        model = lambdarr.model(reports, loaded, None if columns is None else _names(columns), weights=weights)
+        progress(1)
+        rows = model.synthesize_file(output, n, seed=seed, force=force)
+    for sentence in model_sentences(model):
+        _say(sentence)
+    _say(f"{rows:,} synthetic records written to {output}.")
+
+
 @app.command(epilog="Example: lambdarr audit design.json --json")
 def audit(design: Annotated[Path, typer.Argument(help="The design file.")], as_json: JsonOption = False) -> None:
     """Audit a design: what one report gives away, attribute by attribute and for the whole record."""
@@ -334,6 +371,16 @@ def demo(folder: Annotated[Path, typer.Argument(help="Where the demo leaves its 
 
 
 # Parsing and printing.
+
+
+def _method(method: MethodChoice | None, interaction: list[str] | None, *, simplex: bool) -> Any:
+    """Return the method that the options mean: at most one of them can be given."""
+    if (method is not None) + bool(interaction) + simplex > 1 and not (simplex and method is MethodChoice.INVERSE):
+        msg = "--method, --interaction and --simplex exclude each other; choose one of them"
+        raise DesignError(msg)
+    if interaction:
+        return [_names(text) for text in interaction]
+    return "inverse" if simplex else "auto" if method is None else method.value
 
 
 def _names(text: str | None) -> list[str]:
@@ -413,15 +460,15 @@ def _print_json(value: Any) -> None:
 
 
 class _Progress:
-    """A count of records on standard error while a long run lasts; nothing where no one is looking."""
+    """A count on standard error while a long run lasts; nothing where no one is looking."""
 
-    def __init__(self, what: str) -> None:
-        self._what = what
+    def __init__(self, what: str, of: str = "records") -> None:
+        self._what, self._of = what, of
         self._status = Console(stderr=True, emoji=False).status(f"{what} …")
 
     def __enter__(self) -> Callable[[int], None]:
         self._status.__enter__()
-        return lambda rows: self._status.update(f"{self._what} … {rows:,} records")
+        return lambda count: self._status.update(f"{self._what} … {count:,} {self._of}")
 
     def __exit__(self, *error: object) -> None:
         self._status.__exit__(None, None, None)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lambdarr.channel import Channel
     from lambdarr.designs import Design
     from lambdarr.estimation import Estimate
+    from lambdarr.models import Model
     from lambdarr.reporting.paper import Item
 
 MOSTLY_NOISE = 0.25
@@ -151,10 +152,11 @@ def estimate_values(estimate: Estimate, level: float) -> dict[str, Any]:
     """Return one estimated table as plain values."""
     return {
         "attributes": list(estimate.attributes),
-        "method": estimate.method,
+        "method": _method(estimate),
         "inference": estimate.inference,
         "n": estimate.n,
         "level": level,
+        "interval": estimate.interval(level).kind,
         "expected_error": estimate.expected_error,
         "reason": estimate.reason,
         "cells": [
@@ -212,8 +214,9 @@ def estimate_table(estimate: Estimate, level: float, *, truth: Any = None, most:
     table = Table(title=" × ".join(escape(name) for name in estimate.attributes))
     for name in estimate.attributes:
         table.add_column(escape(name), overflow="fold")
-    beside = "reported" if estimate.method == "inverse" else "unbiased"  # what else there is to compare with
-    headings = ["estimate", "s.e.", f"{100 * level:.6g} % interval", beside]
+    unbiased_too = estimate.method != "inverse"  # errors are the unbiased value's: it stands beside them
+    errors = ["s.e.", f"{100 * level:.6g} % interval"]
+    headings = ["estimate", "unbiased", *errors] if unbiased_too else ["estimate", *errors, "reported"]
     for heading in [*headings, *(["truth"] if truth is not None else [])]:
         table.add_column(heading, justify="right", no_wrap=True)
     labels = [attribute.labels for attribute in estimate.design.attributes]
@@ -221,8 +224,10 @@ def estimate_table(estimate: Estimate, level: float, *, truth: Any = None, most:
     weighted = ", weighted" if estimate.counts.squares is not None else ""
     table.caption = (
         f"{estimate.n:,} reports{weighted}; errors for {_INFERENCES[estimate.inference]}.\n"
-        f"Estimate ({estimate.method}): {escape(estimate.reason)}."
+        f"Estimate ({_method(estimate)}): {escape(estimate.reason)}."
     )
+    if unbiased_too:
+        table.caption += " s.e. and interval are of the unbiased value."
     for number, (codes, value, unbiased, error, lower, upper, count) in enumerate(_numbered_cells(estimate, level)):
         if number == most:
             table.caption += f"\n{estimate.values.size - most:,} more cells: --format csv has all."
@@ -231,12 +236,17 @@ def estimate_table(estimate: Estimate, level: float, *, truth: Any = None, most:
         table.add_row(
             *(escape(label[code]) for label, code in zip(labels, codes, strict=True)),
             f"{value:.2%}",
+            *([f"{unbiased:.2%}"] if unbiased_too else []),
             f"{error:.2%}",
             f"{lower:.2%} … {upper:.2%}",
-            f"{count / total if estimate.method == 'inverse' else unbiased:.2%}",
+            *([] if unbiased_too else [f"{count / total:.2%}"]),
             *known,
         )
     return table
+
+
+def _method(estimate: Estimate) -> str:
+    return estimate.method if isinstance(estimate.method, str) else "interactions"
 
 
 def estimate_warning(estimate: Estimate) -> str | None:
@@ -253,6 +263,22 @@ def estimate_warning(estimate: Estimate) -> str | None:
         f"total-variation error of this table is {size}. Ask for fewer attributes or categories, collect more reports, "
         "or use a larger λ."
     )
+
+
+def model_sentences(model: Model) -> list[str]:
+    """Return in words what a model has seen, and what it leaves out."""
+    pairs = len(model.design.names) * (len(model.design.names) - 1) // 2
+    if not model.pairs:
+        return ["No dependence stands out in these reports: the attributes are drawn independently of each other."]
+    strongest = ", ".join(" × ".join(pair) for pair in model.pairs[:5])
+    more = f" and {len(model.pairs) - 5} more" if len(model.pairs) > 5 else ""
+    seen = f"{len(model.pairs)} of {pairs} pairs depend in a way that has to be modelled"
+    sentences = [f"{model.n:,} reports show that {seen}: {strongest}{more}."]
+    if model.left_out:
+        left = ", ".join(" × ".join(pair) for pair in model.left_out[:5])
+        more = f" and {len(model.left_out) - 5} more" if len(model.left_out) > 5 else ""
+        sentences.append(f"Left out, as their tables would be too large, but for what others carry: {left}{more}.")
+    return sentences
 
 
 # The paper.

@@ -1,0 +1,80 @@
+"""Conditions on people, as users write them → functions of a record.
+
+A condition maps attributes to a category, several of them, a range or scores. All of these are products over
+attributes, which is what both the reports (``queries.py``) and a fitted model (``models.py``) can average.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lambdarr.channel import is_number
+from lambdarr.errors import DataError, DesignError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from lambdarr.designs import Design
+    from lambdarr.domain import Attribute
+
+    Floats = NDArray[np.float64]
+
+Condition = Mapping[str, Any]
+
+Product = dict[str, "Floats"]
+"""A function of a record as a product: for each attribute its value per category; 1 for attributes not named."""
+
+
+def product_of(design: Design, *conditions: Condition | None) -> Product:
+    """Return the function that is 1, or the product of the scores, where all conditions hold, and 0 elsewhere."""
+    functions: Product = {}
+    for condition in conditions:
+        if condition is None:
+            continue
+        if not isinstance(condition, Mapping):
+            msg = f"a condition must be a mapping from attribute to categories, got {type(condition).__name__}"
+            raise DataError(msg)
+        for name, wanted in condition.items():
+            attribute = design.select([name]).attributes[0]
+            values = _values(attribute, wanted)
+            functions[name] = functions[name] * values if name in functions else values
+    return functions
+
+
+def _values(attribute: Attribute, wanted: Any) -> Floats:
+    """Return the function of one attribute that a condition means, one value per category."""
+    values = np.zeros(attribute.size)
+    if isinstance(wanted, Mapping):
+        for category, score in wanted.items():
+            if not is_number(score) or not math.isfinite(score):
+                msg = f"scores of {attribute.name!r} must be finite numbers"
+                raise DataError(msg)
+            values[_code(attribute, category)] = float(score)
+        return values
+    if isinstance(wanted, slice):
+        first = 0 if wanted.start is None else _code(attribute, wanted.start)
+        last = len(attribute.categories) - 1 if wanted.stop is None else _code(attribute, wanted.stop)
+        if wanted.step is not None or first > last:
+            msg = f"the range of {attribute.name!r} must run from an earlier category to a later one, without a step"
+            raise DataError(msg)
+        values[first : last + 1] = 1
+    else:
+        several = wanted if isinstance(wanted, list | tuple | set | frozenset) else [wanted]
+        for category in several:
+            values[_code(attribute, category)] = 1
+    if not values.any():
+        msg = f"the condition on {attribute.name!r} names no category; name at least one"
+        raise DataError(msg)
+    return values
+
+
+def _code(attribute: Attribute, category: object) -> int:
+    try:
+        return attribute.code(category)
+    except DataError:
+        msg = f"{category!r} is no category of {attribute.name!r}; it has: {', '.join(attribute.labels[:20])}"
+        raise DesignError(msg) from None
