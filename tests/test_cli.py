@@ -701,3 +701,52 @@ def test_synthesize_some_columns(reports, design_path, tmp_path):
     lines = (tmp_path / "made.csv").read_text().splitlines()
     assert lines[0] == "vote,sex"
     assert len(lines) == 1 + PEOPLE.num_rows
+
+
+def test_correlate_in_every_format(reports, design_path, design):
+    expected = lr.correlate(PEOPLE, design, scores={"vote": [0, 1, 2]}).pair("sex", "vote")
+    arguments = ["correlate", reports, "-d", design_path, "--score", "vote=0,1,2"]
+    row = rows_of(run(*arguments, "--format", "csv").stdout)[0]
+    assert (row["first"], row["second"]) == ("sex", "vote")
+    assert float(row["correlation"]) == pytest.approx(expected.correlation.value)
+    found = json.loads(run(*arguments, "--format", "json").stdout)["pairs"][0]
+    assert found["cramers_v"] == pytest.approx(expected.cramers_v)
+    shown = run(*arguments).stdout
+    assert "How attributes go together" in shown
+    latex = run(*arguments, "--format", "latex").stdout
+    assert latex.startswith("\\begin{tabular}{llrrrrr}\n\\toprule\n")
+    assert latex.count(" \\\\\n") == 4
+    assert f"{expected.correlation.value:.3f}" in latex
+
+
+@pytest.mark.parametrize("text", ["vote", "vote=a,b", "=1,2"])
+def test_correlate_refuses_scores_that_are_none(reports, design_path, text):
+    assert "score" in refuse("correlate", reports, "-d", design_path, "--score", text)
+
+
+def test_query_warns_of_noise_and_refuses_a_range_to_the_missing(tmp_path):
+    design = lr.design([lr.Attribute("q", ["no", "yes"], missing="NA")], lam=0.05)
+    design.save(tmp_path / "d.json")
+    (tmp_path / "r.csv").write_text("q\n" + "no\nyes\nNA\n" * 20)
+    assert "mostly noise" in invoke("query", tmp_path / "r.csv", "-d", tmp_path / "d.json", "--where", "q=yes").stderr
+    assert "no place in the order" in refuse(
+        "query", tmp_path / "r.csv", "-d", tmp_path / "d.json", "--where", "q=no..NA"
+    )
+    made = invoke("synthesize", tmp_path / "r.csv", "-d", tmp_path / "d.json", "-o", tmp_path / "s.csv", "--seed", "1")
+    assert "mostly noise" in made.stderr
+
+
+@pytest.mark.parametrize(
+    "options", [["-n", "0"], ["-n", "-5"], ["--seed", "-1"], ["-n", "99999999999999"], ["-o", "made.xyz"]]
+)
+def test_synthesize_refuses_what_cannot_be(reports, design_path, tmp_path, options, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    given = [] if "-o" in options else ["-o", "made.csv"]
+    assert refuse("synthesize", reports, "-d", design_path, *given, *options)
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith("made")]
+
+
+def test_estimate_refuses_an_ending_it_does_not_know(reports, design_path, tmp_path):
+    target = tmp_path / "table.parquet"
+    assert ".csv, .json, .txt" in refuse("estimate", reports, "-d", design_path, "-t", "sex", "-o", target)
+    assert not target.exists()

@@ -50,6 +50,8 @@ def test_ends_are_z_standard_errors_of_the_end_away(finite):
     )
     for end in ends:
         for cell, p in enumerate(end.ravel()):
+            if not 0 <= p <= 1:  # beyond, the variance stays what it is at the boundary
+                continue
             pi = plausible * (1 - p) / (1 - plausible[cell])
             pi[cell] = p
             variance = ((A**2 @ P @ pi)[cell] - (p if finite else p**2)) / 400

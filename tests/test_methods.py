@@ -333,3 +333,10 @@ def test_expected_error_is_about_the_error():
             expected.append(found.expected_error)
             actual.append(0.5 * np.abs(found.values - truth).sum())
         assert 1 / 1.5 < np.mean(expected) / np.mean(actual) < 1.5
+
+
+def test_tables_too_large_to_fit_are_refused_at_once():
+    design = lr.design({name: range(50) for name in "abcd"}, lam=0.5)
+    counts = lr.Counts.from_array(design.names, np.ones((50,) * 4))
+    with pytest.raises(lr.DataError, match="or take the table from"):
+        lr.estimate(counts, design)

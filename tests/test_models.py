@@ -145,7 +145,7 @@ def test_simulated_error_is_about_the_error():
         (lambda m: m.table(["a0", "a0"]), "'a0' stands twice"),
         (lambda m: m.table(["x"]), "'x' is not in the design"),
         (lambda m: m.probability({"a0": 9}), "9 is no category of 'a0'"),
-        (lambda m: m.synthesize(0), "at least 1, got 0"),
+        (lambda m: m.synthesize(0), "from 1 to 1,000,000,000, got 0"),
         (lambda m: m.synthesize(library="R"), "library must be"),
     ],
 )

@@ -14,6 +14,7 @@ _HOMES = {
     "Attribute": "domain",
     "Audit": "auditing",
     "Channel": "channel",
+    "Correlation": "association",
     "Counts": "tabulation",
     "DataError": "errors",
     "Design": "designs",
@@ -28,6 +29,7 @@ _HOMES = {
     "SourceError": "errors",
     "audit": "auditing",
     "bistochastic": "",
+    "correlate": "association",
     "design": "solving",
     "estimate": "estimation",
     "kronecker": "",
@@ -45,6 +47,7 @@ __all__ = [
     "Attribute",
     "Audit",
     "Channel",
+    "Correlation",
     "Counts",
     "DataError",
     "Design",
@@ -59,6 +62,7 @@ __all__ = [
     "SourceError",
     "audit",
     "bistochastic",
+    "correlate",
     "design",
     "estimate",
     "kronecker",
@@ -73,6 +77,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from lambdarr import bistochastic, kronecker
+    from lambdarr.association import Correlation, correlate
     from lambdarr.auditing import Audit, Leak, audit
     from lambdarr.channel import Channel
     from lambdarr.designs import Design

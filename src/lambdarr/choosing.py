@@ -45,6 +45,8 @@ _HOPELESS = 4.0  # log-likelihood below the best from which weaker strengths are
 _AS_GOOD = 2.0  # log-likelihood below the best that the held-out reports cannot tell from it
 _SETTLED = 0.3  # gain in log-likelihood that makes no difference to which strength is best
 _BLIND = 0.5  # total-variation error of a one-way table by the exact inverse from which the reports say nothing of it
+_LEAST = 10.0  # people of the model, fewer of which are as good as none
+_DOUBT = 0.7  # odds of each strength against the next stronger one, before the data are seen
 _SEED = 20_260  # folds and simulations are drawn anew the same way, so that one file gives one answer
 
 
@@ -76,7 +78,7 @@ class Choice:
             )
         if math.isinf(self.strength):
             return f"{model}; nothing beyond it can be told from noise"
-        return f"{model}; moved towards the reports, the model counting as {self.strength:g} of each of them"
+        return f"{model}; beyond that it follows the reports, each held back by {self.strength:g} people of the model"
 
 
 def choose(channels: Sequence[Channel], theta: Floats, *, n: float) -> Choice:
@@ -95,12 +97,13 @@ def choose(channels: Sequence[Channel], theta: Floats, *, n: float) -> Choice:
     rough = _rough_model(channels, theta, n)
     if theta.size > MOST_FOLDED:
         return Choice(ascribed(channels, theta, model), pairs, math.inf, rough)
-    scores = _foretold(channels, theta, n)
+    strengths = [strength for strength in STRENGTHS if strength * n >= _LEAST]
+    scores = _foretold(channels, theta, n, strengths)
     best = max(scores.values())
-    weights = {strength: math.exp(score - best) for strength, score in scores.items()}
+    weights = {s: _DOUBT ** strengths.index(s) * math.exp(score - best) for s, score in scores.items()}
     total = math.fsum(weights.values())
     mixed = np.zeros(theta.shape)
-    for strength, table in _path(channels, theta, n, model):
+    for strength, table in _path(channels, theta, n, model, strengths):
         if strength not in scores:
             break
         mixed += weights[strength] / total * table
@@ -193,24 +196,26 @@ def _with_pairs(channels: Sequence[Channel], theta: Floats, parts: Mapping[Margi
     return loglinear.scaled_to(tables, loglinear.product(shares))
 
 
-def _path(channels: Sequence[Channel], theta: Floats, n: float, model: Floats) -> Iterator[tuple[float, Floats]]:
+def _path(
+    channels: Sequence[Channel], theta: Floats, n: float, model: Floats, strengths: Sequence[float]
+) -> Iterator[tuple[float, Floats]]:
     """Yield the tables from a model to the largest likelihood, each fit starting where the last ended."""
     target = np.maximum(model, 1e-12)
     target /= target.sum()
     table = target
     yield math.inf, target
-    for strength in STRENGTHS[1:]:
+    for strength in strengths[1:]:
         table = drawn_towards(channels, theta, n=n, target=target, strength=strength, start=table, calm=_SETTLED)
         yield strength, table
 
 
-def _foretold(channels: Sequence[Channel], theta: Floats, n: float) -> dict[float, float]:
+def _foretold(channels: Sequence[Channel], theta: Floats, n: float, strengths: Sequence[float]) -> dict[float, float]:
     """Return, for each strength, the log-likelihood of every fifth of the reports when fitted to the others."""
     generator = np.random.default_rng(_SEED)
     sums = theta * n  # whole numbers, unless reports are weighted: then each is rounded up as often as it should be
     even = np.allclose(sums, np.rint(sums), atol=1e-6)
     counts = np.floor(sums + (0.5 if even else generator.random(theta.shape))).astype(np.int64)
-    left, scores, weakest = counts.copy(), dict.fromkeys(STRENGTHS, 0.0), 0.0
+    left, scores, weakest = counts.copy(), dict.fromkeys(strengths, 0.0), 0.0
     for number in range(FOLDS):
         fold = generator.binomial(left, 1 / (FOLDS - number))
         left = left - fold
@@ -221,7 +226,7 @@ def _foretold(channels: Sequence[Channel], theta: Floats, n: float) -> dict[floa
         known, others = rest / rest.sum(), float(rest.sum())
         model, _ = model_of_pairs(channels, known, n=others)
         best = -math.inf
-        for strength, table in _path(channels, known, others, model):
+        for strength, table in _path(channels, known, others, model, strengths):
             if strength < weakest:
                 break
             reported = kronecker.apply(channels, table)

@@ -59,7 +59,8 @@ def _values(attribute: Attribute, wanted: Any) -> Floats:
         first = 0 if wanted.start is None else _code(attribute, wanted.start)
         last = len(attribute.categories) - 1 if wanted.stop is None else _code(attribute, wanted.stop)
         if wanted.step is not None or first > last:
-            msg = f"the range of {attribute.name!r} must run from an earlier category to a later one, without a step"
+            order = ", ".join(attribute.labels[:20])
+            msg = f"the range of {attribute.name!r} must run from an earlier category to a later one; they are: {order}"
             raise DataError(msg)
         values[first : last + 1] = 1
     else:

@@ -40,6 +40,9 @@ Method = Literal["auto", "inverse", "ml", "pairwise", "triples", "independence"]
 BOOTSTRAPS = 100
 """Files simulated for one bootstrap."""
 
+MOST_FITTED = 1 << 22
+"""Cells of the largest table that any method but the inverse is fitted to: about a minute."""
+
 MAX_COVARIANCE = 10_000
 """Cells above which the dense covariance matrix is not formed (0.8 GB)."""
 
@@ -69,7 +72,7 @@ class Estimate:
         Standard errors of the unbiased proportions.
     expected_error : float
         The total-variation error to expect of ``values``: 0 is exact, 1 all noise. For the inverse it is
-        ½ Σ √(2/π) SE, for other methods the error on simulated files drawn from the table of largest likelihood.
+        ½ Σ √(2/π) SE, for other methods the error on a file simulated from a rough but plausible table.
     reason : str
         What the method saw and did, in words.
     """
@@ -131,7 +134,8 @@ class Estimate:
         z = deviations(level, self.values.size if simultaneous else 1)
         if around == "values":
             errors = self._bootstrap_errors()
-            lower, upper, kind = self.values - z * errors, self.values + z * errors, "bootstrap of the model"
+            lower, upper = self.values - z * errors, self.values + z * errors
+            kind = "asymptotic (Wald)" if self.method == "inverse" else "bootstrap of the model"
         elif around != "unbiased":
             msg = f"around must be 'unbiased' or 'values', got {around!r}"
             raise DataError(msg)
@@ -331,6 +335,12 @@ def estimate(
     if not counts.total > 0:
         msg = "counts must not all be zero; there is nothing to estimate from"
         raise DataError(msg)
+    if method != "inverse" and counts.values.size > MOST_FITTED:
+        msg = (
+            f"a table of {counts.values.size:,} cells is larger than {MOST_FITTED:,}, which models are fitted to; "
+            'ask for method "inverse" or fewer attributes, or take the table from lr.model'
+        )
+        raise DataError(msg)
     theta = counts.values / counts.total
     unbiased = kronecker.solve(part.channels, theta)
     errors = np.sqrt(_variances(counts, part, unbiased, inference))
@@ -389,13 +399,16 @@ def _fixed(method: Method | Sequence[Sequence[str]], part: Design) -> tuple[Fitt
         return interactions(all_of_order(axes, order)), reason
     margins = []
     for names in method:
-        if isinstance(names, str) or not names or not set(names) <= set(part.names):
-            msg = (
-                f"an interaction must name some of the table's attributes, {', '.join(part.names)}, as "
-                f'("sex", "age"); got {names!r}'
-            )
+        if isinstance(names, str) or not names:
+            msg = f"an interaction must list some of the table's attributes: {', '.join(part.names)}"
             raise DataError(msg)
+        for name in names:
+            if name not in part.names:
+                msg = f"the interaction names {name!r}, which is not in the table: {', '.join(part.names)}"
+                raise DataError(msg)
         margins.append(tuple(sorted({part.names.index(name) for name in names})))
+    if not margins:
+        return interactions([]), "the attributes taken as independent of each other"
     spelled = ", ".join(" × ".join(part.names[axis] for axis in margin) for margin in margins)
     return interactions(margins), f"the largest likelihood with the interactions {spelled} and no other"
 

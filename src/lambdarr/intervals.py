@@ -69,8 +69,7 @@ def score_interval(
     -----
     Equation (31) of docs/theory.md: n Var(p) = s (1 − p) + c p − p² (for the finite file − p instead of − p²), where c
     is what a person in the cell adds to the variance and s what one outside does on average. The ends are the roots of
-    (π̂ − p)² = z² Var(p). Where it has none, the estimate is further out than any share explains, and its nearest
-    share stands for both.
+    (π̂ − p)² = z² Var(p). No share is below 0 or above 1: beyond, the variance stays what it is there.
     """
     own = math.prod(_own_variance(channel) for channel in channels)
     plausible = 0.999 * plausible + 0.001 / plausible.size  # some people are always elsewhere
@@ -81,7 +80,14 @@ def score_interval(
     linear = 2 * unbiased + width * (own - outside - (1.0 if finite else 0.0))
     constant = unbiased**2 - width * outside
     root = np.sqrt(np.maximum(linear**2 - 4 * square * constant, 0))
-    return (linear - root) / (2 * square), (linear + root) / (2 * square)
+    at_nobody = np.sqrt(width * outside)
+    at_everybody = math.sqrt(width * max(own - 1, 0))
+    ends = []
+    for sign in (-1, 1):
+        end = (linear + sign * root) / (2 * square)
+        end = np.where(end < 0, unbiased + sign * at_nobody, end)
+        ends.append(np.where(end > 1, np.maximum(unbiased + sign * at_everybody, 1), end))
+    return np.minimum(ends[0], unbiased), np.maximum(ends[1], unbiased)
 
 
 def _own_variance(channel: Channel) -> float:

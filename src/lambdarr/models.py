@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 from lambdarr import kronecker
+from lambdarr.channel import is_number
 from lambdarr.choosing import Dependence, choose, randomized_codes
 from lambdarr.conditions import product_of
 from lambdarr.designs import check_design, listed
@@ -46,6 +47,9 @@ if TYPE_CHECKING:
 
 MOST_CELLS = 1 << 20
 """Cells of the largest table that a model is made of."""
+
+MOST_RECORDS = 10**9
+"""Synthetic records that are drawn at once."""
 
 ALL_CELLS = 1 << 22
 """Cells of all tables together."""
@@ -92,7 +96,8 @@ class Model:
 
     def __repr__(self) -> str:
         return (
-            f"<Model of {', '.join(self.design.names)}: {self.n:,} reports, {len(self.pairs)} pairs that depend; "
+            f"<Model of {', '.join(self.design.names)}: {self.n:,} reports, {len(self.pairs)} pairs that depend, "
+            f"{len(self.left_out)} left out; "
             "see .table(), .probability() and .synthesize()>"
         )
 
@@ -161,7 +166,10 @@ class Model:
         return write_file(path, table.schema, table.to_batches(max_chunksize=1 << 16), force=force)
 
     def _records(self, n: int | None, seed: int | None, *, as_text: bool) -> pa.Table:
-        codes = self._drawn(self.n if n is None else n, np.random.default_rng(seed))
+        if seed is not None and not (is_number(seed) and int(seed) == seed and seed >= 0):
+            msg = f"seed must be a whole number, 0 or more, got {seed!r}"
+            raise DataError(msg)
+        codes = self._drawn(self.n if n is None else n, np.random.default_rng(None if seed is None else int(seed)))
         columns = {}
         for attribute, column in zip(self.design.attributes, codes, strict=True):
             kind = pa.string() if as_text else arrow_type(attribute)
@@ -227,9 +235,7 @@ class Model:
 
     def _drawn(self, n: int, generator: np.random.Generator) -> list[NDArray[np.int32]]:
         """Return the codes of people drawn from the model, attribute by attribute."""
-        if not (isinstance(n, int | np.integer) and n > 0):
-            msg = f"n must be a whole number of records, at least 1, got {n!r}"
-            raise DataError(msg)
+        check_number_of_records(n)
         codes: dict[int, NDArray[np.int32]] = {}
         for factor in self.factors:
             size = factor.values.shape[-1]
@@ -242,6 +248,13 @@ class Model:
             places = np.searchsorted(steps.ravel(), rows + generator.random(n), side="right")
             codes[factor.attribute] = np.minimum(places - rows * size, size - 1).astype(np.int32)
         return [codes[place] for place in range(len(codes))]
+
+
+def check_number_of_records(n: Any) -> None:
+    """Refuse to draw no records, or more than fit."""
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 0 < n <= MOST_RECORDS:
+        msg = f"n must be a whole number of records, from 1 to {MOST_RECORDS:,}, got {n!r}"
+        raise DataError(msg)
 
 
 def model(
@@ -296,6 +309,9 @@ class _Records(NamedTuple):
         batches = list(over_reports(reports, part, part.names, weights, narrow))
         codes = [np.concatenate([batch[0][place] for batch in batches]) for place in range(len(kinds))]
         each = [batch[1] for batch in batches if batch[1] is not None]
+        if each and not any(some.any() for some in each):
+            msg = "weights must not all be zero"
+            raise DataError(msg)
         return cls(codes, np.concatenate(each) if each else None, batches[-1][2])
 
     def counted(self, axes: Sequence[int], sizes: Sequence[int]) -> Floats:

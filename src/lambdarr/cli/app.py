@@ -64,6 +64,15 @@ class Format(StrEnum):
     JSON = "json"
 
 
+class PairFormat(StrEnum):
+    """How relations between attributes are printed."""
+
+    TABLE = "table"
+    CSV = "csv"
+    JSON = "json"
+    LATEX = "latex"
+
+
 class InferenceChoice(StrEnum):
     """What the standard errors speak of."""
 
@@ -188,7 +197,10 @@ def estimate(
     ] = None,
     interaction: Annotated[
         list[str] | None,
-        typer.Option(metavar="A,B", help="Instead of a method: attributes that may depend. Repeatable; no others do."),
+        typer.Option(
+            metavar="A,B",
+            help="Instead of a method: attributes of every table that may depend, and no others. Repeatable.",
+        ),
     ] = None,
     level: Annotated[float, typer.Option(help="Level of the confidence intervals.")] = 0.95,
     inference: Annotated[
@@ -197,7 +209,7 @@ def estimate(
     ] = InferenceChoice.POPULATION,
     weights: Annotated[str | None, typer.Option(help="Column of survey weights.")] = None,
     simplex: Annotated[
-        bool, typer.Option("--simplex", help="Move estimates to the nearest table without negative cells.")
+        bool, typer.Option("--simplex", help="The nearest table to the exact inverse without negative cells.")
     ] = False,
     format: Annotated[
         Format | None, typer.Option(help="How to print; by default as the output's ending says, or a table.")
@@ -214,8 +226,11 @@ def estimate(
     if output is not None:
         check_target(output, force=force, sources=[reports, design])
     if format is None:
-        ending = output.suffix.lower().removeprefix(".") if output is not None else ""
-        format = Format(ending) if ending in ("csv", "json") else Format.TABLE
+        endings = {".csv": Format.CSV, ".json": Format.JSON, ".txt": Format.TABLE}
+        if output is not None and output.suffix.lower() not in endings:
+            msg = f"the ending of {output} must be one of {', '.join(endings)}, or --format say what to write"
+            raise DesignError(msg)
+        format = Format.TABLE if output is None else endings[output.suffix.lower()]
     loaded = lambdarr.Design.load(design)
     # a name may hold a comma: the whole text is tried before its parts
     asked = [[text] if text in loaded.names else _names(text) for text in tables]
@@ -260,10 +275,12 @@ def query(
         list[str], typer.Option(metavar="NAME=A[,B]|NAME=A..B", help="Categories, or a range of them. Repeatable.")
     ],
     given: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=A[,B]", help="Only among people with this condition. Repeatable.")
+        list[str] | None,
+        typer.Option(metavar="NAME=A[,B]|NAME=A..B", help="Only among people with this condition. Repeatable."),
     ] = None,
     versus: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=A[,B]", help="Less the share among these people. Repeatable.")
+        list[str] | None,
+        typer.Option(metavar="NAME=A[,B]|NAME=A..B", help="Less the share among these people. Repeatable."),
     ] = None,
     level: Annotated[float, typer.Option(help="Level of the confidence interval.")] = 0.95,
     inference: Annotated[
@@ -275,6 +292,7 @@ def query(
 ) -> None:
     """Ask for the share of people with any condition, straight from the reports, with its standard error."""
     import lambdarr
+    from lambdarr.reporting.tables import answer_warning
 
     loaded = lambdarr.Design.load(design)
     found = lambdarr.query(
@@ -295,6 +313,49 @@ def query(
         f"{found.value:.2%} ± {found.standard_error:.2%} (standard error), {100 * level:.6g} % interval "
         f"{lower:.2%} … {upper:.2%}, from {found.n:,} reports"
     )
+    if (warning := answer_warning(found)) is not None:
+        _to_stderr(f"Warning: {warning}")
+
+
+@app.command(epilog="Example: lambdarr correlate reports.csv -d design.json --columns age,smokes,drugs --format latex")
+def correlate(
+    reports: Annotated[Path, typer.Argument(help="The file of reports: CSV, TSV, Parquet or Arrow.")],
+    design: DesignOption,
+    columns: Annotated[str | None, typer.Option(help="Attributes to relate, as a,b,c; all by default.")] = None,
+    score: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=1,2,3", help="Numbers of an attribute's categories, in their order. Repeatable."),
+    ] = None,
+    level: Annotated[float, typer.Option(help="Level of the confidence intervals.")] = 0.95,
+    inference: Annotated[
+        InferenceChoice,
+        typer.Option(help="population: respondents are a sample; finite: the file is the population."),
+    ] = InferenceChoice.POPULATION,
+    weights: Annotated[str | None, typer.Option(help="Column of survey weights.")] = None,
+    format: Annotated[PairFormat, typer.Option(help="How to print.")] = PairFormat.TABLE,
+) -> None:
+    """Relate attributes pair by pair: correlation, Cramér's V, mutual information and the test of independence."""
+    import lambdarr
+    from lambdarr.reporting import tables as shown
+
+    found = lambdarr.correlate(
+        reports,
+        lambdarr.Design.load(design),
+        None if columns is None else _names(columns),
+        scores=_scores(score or []),
+        inference=inference.value,
+        weights=weights,
+    )
+    if format is PairFormat.TABLE:
+        _print(shown.correlation_table(found, level))
+    elif format is PairFormat.LATEX:
+        typer.echo(shown.correlation_latex(found, level), nl=False)
+    elif format is PairFormat.CSV:
+        typer.echo(shown.correlation_csv(found, level), nl=False)
+    else:
+        _print_json(
+            {"n": found.n, "inference": found.inference, "level": level, "pairs": shown.pair_values(found, level)}
+        )
 
 
 @app.command(epilog="Example: lambdarr synthesize reports.csv -d design.json -o synthetic.csv -n 10000")
@@ -310,11 +371,16 @@ def synthesize(
 ) -> None:
     """Fit a model of all attributes to the reports, and draw synthetic records from it."""
     import lambdarr
-    from lambdarr.reporting.tables import model_sentences
+    from lambdarr.models import check_number_of_records
+    from lambdarr.reporting.tables import model_sentences, model_warning
     from lambdarr.sinks import check_target
+    from lambdarr.sources import format_of
 
     loaded = lambdarr.Design.load(design)
     check_target(output, force=force, sources=[reports, design])
+    format_of(output)  # before the work, not after it
+    if n is not None:
+        check_number_of_records(n)
     with _Progress("Fitting the model", "of 2 steps") as progress:
         progress(0)
         model = lambdarr.model(reports, loaded, None if columns is None else _names(columns), weights=weights)
@@ -323,6 +389,8 @@ def synthesize(
     for sentence in model_sentences(model):
         _say(sentence)
     _say(f"{rows:,} synthetic records written to {output}.")
+    if (warning := model_warning(model)) is not None:
+        _to_stderr(f"Warning: {warning}")
 
 
 @app.command(epilog="Example: lambdarr audit design.json --json")
@@ -409,6 +477,21 @@ def _target(kind: str, texts: list[str]) -> Any:
     return numbers[None]
 
 
+def _scores(texts: list[str]) -> dict[str, list[float]]:
+    """Return the scores that NAME=1,2,3 texts spell."""
+    scores: dict[str, list[float]] = {}
+    for text in texts:
+        name, equals, numbers = text.rpartition("=")
+        try:
+            scores[name] = [float(number) for number in numbers.split(",")]
+        except ValueError:
+            equals = ""
+        if not equals:
+            msg = f"--score must be NAME=number,number,… with a number for each category, got {text!r}"
+            raise DesignError(msg)
+    return scores
+
+
 def _condition(texts: list[str], design: Any) -> dict[str, Any]:
     """Return the condition that NAME=A,B and NAME=A..B texts spell, in the types of the design's categories."""
     condition: dict[str, Any] = {}
@@ -425,7 +508,11 @@ def _condition(texts: list[str], design: Any) -> dict[str, Any]:
 
         first, dots, last = wanted.partition("..")
         if wanted not in by_label and dots:
-            condition[name] = slice(category(first), category(last))
+            ends = category(first), category(last)
+            if None in ends:
+                msg = f"a missing answer to {name!r} has no place in the order of a range; name it beside, with a comma"
+                raise DesignError(msg)
+            condition[name] = slice(*ends)
         else:
             labels = [wanted] if wanted in by_label else wanted.split(",")
             condition[name] = [category(label.strip()) for label in labels]

@@ -13,11 +13,13 @@ from rich.table import Table
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from lambdarr.association import Correlation
     from lambdarr.auditing import Audit, Leak
     from lambdarr.channel import Channel
     from lambdarr.designs import Design
     from lambdarr.estimation import Estimate
     from lambdarr.models import Model
+    from lambdarr.queries import Answer
     from lambdarr.reporting.paper import Item
 
 MOSTLY_NOISE = 0.25
@@ -265,9 +267,77 @@ def estimate_warning(estimate: Estimate) -> str | None:
     )
 
 
+def pair_values(found: Correlation, level: float) -> list[dict[str, Any]]:
+    """Return all that is known of every pair, by name; what is not known is None."""
+    from lambdarr.association import row_of
+
+    return [
+        {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()}
+        for row in (row_of(pair, level) for pair in found.pairs)
+    ]
+
+
+def correlation_csv(found: Correlation, level: float) -> str:
+    """Return how attributes go together as CSV text, a row per pair; what is not known is empty."""
+    rows = pair_values(found, level)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+_PAIR_HEADINGS = ("correlation", "Cramér's V", "bits shared", "χ² (df)", "p")
+
+
+def _pair_cells(found: Correlation, level: float) -> Iterator[tuple[str, ...]]:
+    """Yield the texts of every pair: names, three measures with their intervals, the test."""
+
+    def with_interval(value: float | None, lower: float, upper: float) -> str:
+        return "–" if value is None else f"{value:.3f} [{lower:.3f}, {upper:.3f}]"
+
+    for row in pair_values(found, level):
+        measures = (
+            with_interval(row[name], row[f"{name}_lower"], row[f"{name}_upper"])
+            for name in ("correlation", "cramers_v", "mutual_information")
+        )
+        p = "< 0.001" if row["p_value"] < 0.001 else f"{row['p_value']:.3f}"
+        yield row["first"], row["second"], *measures, f"{row['chi_squared']:.1f} ({row['df']})", p
+
+
+def correlation_table(found: Correlation, level: float) -> Table:
+    """Return how attributes go together as a table."""
+    table = Table(title="How attributes go together")
+    for heading in ("", "", *_PAIR_HEADINGS):
+        table.add_column(heading, justify="right" if heading else "left", overflow="fold")
+    for cells in _pair_cells(found, level):
+        table.add_row(*(escape(cell) for cell in cells))
+    table.caption = (
+        f"{found.n:,} reports; {100 * level:.6g} % intervals for {_INFERENCES[found.inference]}. Corrected for the "
+        "randomization, but for χ², which tests independence on the reports. –: no scores, or lost in noise."
+    )
+    return table
+
+
+def correlation_latex(found: Correlation, level: float) -> str:
+    """Return how attributes go together as a LaTeX table."""
+    headings = ("", "", "Correlation", "Cramér's $V$", "Bits shared", "$\\chi^2$ (df)", "$p$")
+    lines = [" & ".join(headings), *(" & ".join(map(_latex, cells)) for cells in _pair_cells(found, level))]
+    body = " \\\\\n".join([lines[0] + " \\\\\n\\midrule\n" + lines[1], *lines[2:]]) if len(lines) > 1 else lines[0]
+    return f"\\begin{{tabular}}{{llrrrrr}}\n\\toprule\n{body} \\\\\n\\bottomrule\n\\end{{tabular}}\n"
+
+
+def _latex(text: str) -> str:
+    for sign in ("\\", "&", "%", "$", "#", "_", "{", "}"):
+        text = text.replace(sign, "\\textbackslash{}" if sign == "\\" else f"\\{sign}")
+    return text.replace("–", "--").replace("<", "$<$")
+
+
 def model_sentences(model: Model) -> list[str]:
     """Return in words what a model has seen, and what it leaves out."""
     pairs = len(model.design.names) * (len(model.design.names) - 1) // 2
+    if len(model.design.names) == 1:
+        return []
     if not model.pairs:
         return ["No dependence stands out in these reports: the attributes are drawn independently of each other."]
     strongest = ", ".join(" × ".join(pair) for pair in model.pairs[:5])
@@ -279,6 +349,30 @@ def model_sentences(model: Model) -> list[str]:
         more = f" and {len(model.left_out) - 5} more" if len(model.left_out) > 5 else ""
         sentences.append(f"Left out, as their tables would be too large, but for what others carry: {left}{more}.")
     return sentences
+
+
+def model_warning(model: Model) -> str | None:
+    """Return which attribute's own shares are mostly noise, or None: then nothing of it can be trusted."""
+    import numpy as np
+
+    for name, channel in zip(model.design.names, model.design.channels, strict=True):
+        reported = np.asarray(channel.matrix()) @ model.table([name])
+        spread = np.sqrt(reported * (1 - reported) / model.n).sum() / channel.lam
+        if (error := 0.4 * float(spread)) > MOSTLY_NOISE:
+            return (
+                f"{name}: mostly noise. Its own shares have an expected total-variation error of {min(error, 1):.2f}, "
+                "so the records tell nothing of it. Collect more reports, or use a larger λ."
+            )
+    return None
+
+
+def answer_warning(answer: Answer) -> str | None:
+    """Return what to know before quoting an answer, or None if it can be trusted."""
+    if not -6 * answer.standard_error <= answer.value + 1 <= 2 + 6 * answer.standard_error:
+        return "this is further from possible than chance explains; are these reports of this design?"
+    if answer.standard_error > MOSTLY_NOISE / 2:
+        return "mostly noise: the interval is wider than half of what is possible. Ask about fewer attributes at once."
+    return None
 
 
 # The paper.

@@ -1,0 +1,444 @@
+"""Reports → how attributes go together: covariance, correlation, Cramér's V, mutual information, independence.
+
+All of them are smooth functions of a pair's two-way table, so each comes from the unbiased table of that pair, with a
+standard error from its covariance (the delta method), for both inferences and with weights. Reports themselves would
+show less of everything: covariances shrink by λᵢλⱼ, V and mutual information by about as much again.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from lambdarr import kronecker
+from lambdarr.channel import is_number
+from lambdarr.choosing import Dependence
+from lambdarr.designs import check_design
+from lambdarr.errors import DataError
+from lambdarr.estimation import estimate, independent_reports
+from lambdarr.intervals import deviations
+from lambdarr.likelihood import maximum_likelihood
+from lambdarr.sources import as_frame
+from lambdarr.tabulation import tallies
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from lambdarr.designs import Design
+    from lambdarr.domain import Attribute
+    from lambdarr.estimation import Estimate, Inference
+
+    Floats = NDArray[np.float64]
+
+MOST_CELLS = 2_500
+"""Cells of a pair's table above which its covariance matrix is not formed, and V and mutual information not given."""
+
+_SMALL = 0.2  # standard error of a correlation from which noise rules, and Fisher's scale only stretches it
+
+
+class Measure(NamedTuple):
+    """A number and its standard error; nan where there is none."""
+
+    value: float
+    standard_error: float
+
+
+UNKNOWN = Measure(math.nan, math.nan)
+
+
+class Strength(NamedTuple):
+    """A measure of dependence that cannot be negative, corrected for what noise adds to it.
+
+    Near 0 its variance depends on itself: it is ``slope`` · truth + ``floor``.
+    """
+
+    value: float
+    slope: float
+    floor: float
+
+    def ends(self, z: float) -> tuple[float, float]:
+        """Return the truths from which the value is at most z standard errors away, none of them below 0."""
+        middle = self.value + z * z * self.slope / 2
+        half = math.sqrt(max(middle**2 - self.value**2 + z * z * self.floor, 0.0))
+        return max(middle - half, 0.0), max(middle + half, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """How two attributes go together.
+
+    Parameters
+    ----------
+    attributes : tuple of str
+        The two.
+    covariance, correlation : Measure
+        Of their scores; nan where an attribute has none, or where noise hides a variance.
+    phi_squared : Strength
+        φ² = Σ (π − πᵢπⱼ)²/(πᵢπⱼ), corrected: by chance it may be below 0 where there is no dependence.
+    information : Strength
+        Mutual information in nats, corrected; nan where cells are lost in noise, as its logarithms need them all.
+    test : Dependence
+        Pearson's test on the reports. P(λ) keeps independent attributes independent, so it is valid as it is.
+    sizes : tuple of int
+        Their numbers of categories.
+    """
+
+    attributes: tuple[str, str]
+    covariance: Measure
+    correlation: Measure
+    phi_squared: Strength
+    information: Strength
+    test: Dependence
+    sizes: tuple[int, int]
+
+    @property
+    def cramers_v(self) -> float:
+        """√(φ²/(r − 1)), r the smaller number of categories: 0 is independence, 1 means that one tells the other."""
+        return self._as_v(self.phi_squared.value)
+
+    @property
+    def mutual_information(self) -> float:
+        """Mutual information in bits."""
+        return max(self.information.value, 0.0) / math.log(2)
+
+    @property
+    def p_value(self) -> float:
+        """The chance of as much dependence in the reports if the truths are independent."""
+        from scipy import stats
+
+        return float(stats.chi2.sf(self.test.statistic, self.test.freedom))
+
+    def interval(self, measure: str, level: float = 0.95) -> tuple[float, float]:
+        """Return the confidence interval of "covariance", "correlation", "cramers_v" or "mutual_information".
+
+        Where mutual information is lost in noise, its interval is the bound ln(1 + φ²) on it.
+        """
+        z = deviations(level)
+        if measure == "covariance":
+            value, error = self.covariance
+            return value - z * error, value + z * error
+        if measure == "correlation":
+            return _ends_of_correlation(self.correlation, z)
+        if measure == "cramers_v":
+            lower, upper = self.phi_squared.ends(z)
+            return self._as_v(lower), self._as_v(upper)
+        if measure == "mutual_information":
+            if math.isnan(self.information.value):
+                return 0.0, math.log2(1 + self.phi_squared.ends(z)[1])
+            lower, upper = self.information.ends(z)
+            return lower / math.log(2), upper / math.log(2)
+        msg = f"measure must be covariance, correlation, cramers_v or mutual_information, got {measure!r}"
+        raise DataError(msg)
+
+    def _as_v(self, phi_squared: float) -> float:
+        if math.isnan(phi_squared):
+            return math.nan
+        return min(math.sqrt(max(phi_squared, 0.0) / (min(self.sizes) - 1)), 1.0)
+
+
+def _ends_of_correlation(correlation: Measure, z: float) -> tuple[float, float]:
+    """Return the interval on Fisher's scale, where a small error hardly depends on the value, or the plain one."""
+    value, error = correlation
+    if abs(value) < 1 and error < _SMALL:
+        wide = z * error / (1 - value**2)
+        return math.tanh(math.atanh(value) - wide), math.tanh(math.atanh(value) + wide)
+    return max(value - z * error, -1.0), min(value + z * error, 1.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Correlation:
+    """How attributes go together, pair by pair. Made by ``lambdarr.correlate``.
+
+    Parameters
+    ----------
+    attributes : tuple of str
+        In the order of the matrices.
+    n : int
+        Number of reports.
+    inference : {"population", "finite"}
+        What the errors speak of.
+    pairs : tuple of Pair
+        All pairs of them.
+    variances : dict
+        The variance of each attribute's scores; nan without scores.
+    library : str
+        The library that the reports came in.
+    """
+
+    attributes: tuple[str, ...]
+    n: int
+    inference: Inference
+    pairs: tuple[Pair, ...]
+    variances: dict[str, float]
+    library: str
+
+    def __repr__(self) -> str:
+        return f"<Correlation of {', '.join(self.attributes)}: {self.n:,} reports, {self.inference}; see .to_frame()>"
+
+    def pair(self, first: str, second: str) -> Pair:
+        """Return how two of the attributes go together."""
+        for pair in self.pairs:
+            if {first, second} == set(pair.attributes):
+                return pair
+        msg = f"{first!r} and {second!r} are no pair of these attributes: {', '.join(self.attributes)}"
+        raise DataError(msg)
+
+    @property
+    def matrix(self) -> Floats:
+        """The correlation matrix as estimated: unbiased, so it may have eigenvalues below 0."""
+        result = np.eye(len(self.attributes))
+        for pair in self.pairs:
+            i, j = (self.attributes.index(name) for name in pair.attributes)
+            result[i, j] = result[j, i] = pair.correlation.value
+        return result
+
+    @property
+    def covariance_matrix(self) -> Floats:
+        """The covariance matrix as estimated."""
+        result = np.diag([self.variances[name] for name in self.attributes])
+        for pair in self.pairs:
+            i, j = (self.attributes.index(name) for name in pair.attributes)
+            result[i, j] = result[j, i] = pair.covariance.value
+        return result
+
+    def components(self) -> Components:
+        """Return the principal components of the correlation matrix, repaired first if it cannot be one."""
+        matrix = self.matrix
+        if np.isnan(matrix).any():
+            msg = "principal components need a correlation for every pair; leave out attributes without one"
+            raise DataError(msg)
+        values, vectors = np.linalg.eigh(matrix)
+        repaired = bool(values[0] < 0)
+        if repaired:
+            lifted = (vectors * np.maximum(values, 0)) @ vectors.T
+            scale = np.sqrt(np.diag(lifted))
+            matrix = lifted / np.outer(scale, scale)
+            values, vectors = np.linalg.eigh(matrix)
+        order = np.argsort(-values)
+        vectors = vectors[:, order] * np.sign(vectors[np.abs(vectors[:, order]).argmax(axis=0), order])
+        return Components(self.attributes, np.maximum(values[order], 0), vectors, matrix, repaired)
+
+    def to_frame(self, *, level: float = 0.95, library: str | None = None) -> Any:
+        """Return a frame, a row per pair."""
+        rows = [row_of(pair, level) for pair in self.pairs]
+        return as_frame(pa.Table.from_pylist(rows), library or self.library)
+
+
+class Components(NamedTuple):
+    """Principal components."""
+
+    attributes: tuple[str, ...]
+    variances: Floats
+    """The eigenvalues, largest first; they sum to the number of attributes."""
+    loadings: Floats
+    """A column for each component."""
+    matrix: Floats
+    """The correlation matrix they are of."""
+    repaired: bool
+    """Whether noise had left it with eigenvalues below 0, which were set to 0."""
+
+
+def row_of(pair: Pair, level: float) -> dict[str, Any]:
+    """Return all that is known of a pair, by name."""
+    row: dict[str, Any] = {"first": pair.attributes[0], "second": pair.attributes[1]}
+    for name in ("covariance", "correlation"):
+        value, error = getattr(pair, name)
+        lower, upper = pair.interval(name, level)
+        row |= {name: value, f"{name}_error": error, f"{name}_lower": lower, f"{name}_upper": upper}
+    for name in ("cramers_v", "mutual_information"):
+        lower, upper = pair.interval(name, level)
+        row |= {name: getattr(pair, name), f"{name}_lower": lower, f"{name}_upper": upper}
+    return row | {"chi_squared": pair.test.statistic, "df": pair.test.freedom, "p_value": pair.p_value}
+
+
+def correlate(
+    reports: Any,
+    design: Design,
+    attributes: Iterable[str] | None = None,
+    *,
+    scores: Mapping[str, Any] | None = None,
+    inference: Inference = "population",
+    weights: str | ArrayLike | None = None,
+) -> Correlation:
+    """Return how attributes go together: covariance, correlation, Cramér's V, mutual information, test of independence.
+
+    Parameters
+    ----------
+    reports : table or path
+        Randomized records.
+    design : Design
+        The design they were made with.
+    attributes : iterable of str, optional
+        At least two; all of the design by default.
+    scores : mapping, optional
+        Attribute → the numbers of its categories, in order, or a mapping from category to number. Integers and
+        booleans are their own scores, and two categories are 0 and 1 in their order; others have none, and no
+        covariance or correlation.
+    inference : {"population", "finite"}
+        As for ``estimate``.
+    weights : str or array, optional
+        Survey weights: the name of a column, or one number per report.
+
+    Examples
+    --------
+    >>> import lambdarr as lr
+    >>> design = lr.design({"income": [1, 2, 3], "smokes": ["no", "yes"]}, lam=0.8)
+    >>> reports = [{"income": 1, "smokes": "yes"}, {"income": 3, "smokes": "no"}] * 300
+    >>> found = lr.correlate(reports, design).pair("income", "smokes")
+    >>> round(found.correlation.value, 2), found.p_value < 0.01
+    (-1.5, True)
+    """
+    check_design(design)
+    part = design if attributes is None else design.select(attributes)
+    if len(part.names) < 2:
+        msg = "attributes must name at least two, to see how they go together"
+        raise DataError(msg)
+    given = {} if scores is None else scores
+    if not isinstance(given, Mapping) or not set(given) <= set(part.names):
+        msg = f"scores must map some of these attributes to their numbers: {', '.join(part.names)}"
+        raise DataError(msg)
+    numbers = {attribute.name: scores_of(attribute, given.get(attribute.name)) for attribute in part.attributes}
+    tables = list(itertools.combinations(part.names, 2))
+    pairs, variances, n, library = [], dict.fromkeys(part.names, math.nan), 0, "pyarrow"
+    for counts in tallies(reports, part, tables, weights=weights):
+        table = estimate(counts, part, method="inverse", inference=inference)
+        n, library = counts.n, counts.library
+        for axis, name in enumerate(counts.attributes):
+            if (of := numbers[name]) is not None:
+                variances[name] = _variance(table.unbiased.sum(axis=1 - axis), of)
+        pairs.append(_pair(table, numbers[counts.attributes[0]], numbers[counts.attributes[1]]))
+    return Correlation(part.names, n, inference, tuple(pairs), variances, library)
+
+
+def scores_of(attribute: Attribute, given: Any) -> Floats | None:
+    """Return the numbers of an attribute's categories, or None if it has none."""
+    if given is None:
+        if attribute.missing is not None:
+            return None
+        if attribute.kind in ("integer", "boolean"):
+            return np.array([float(category) for category in attribute.categories])
+        return np.array([0.0, 1.0]) if attribute.size == 2 else None
+    if isinstance(given, Mapping):
+        numbers = [math.nan] * attribute.size
+        for category, number in given.items():
+            numbers[attribute.code(category)] = number
+    else:
+        numbers = list(given)
+    if len(numbers) != attribute.size or not all(is_number(x) and math.isfinite(x) for x in numbers):
+        labels = ", ".join(attribute.labels[:20])
+        msg = f"scores of {attribute.name!r} must be one finite number for each of its categories: {labels}"
+        raise DataError(msg)
+    return np.array(numbers, dtype=np.float64)
+
+
+def _variance(shares: Floats, scores: Floats) -> float:
+    return float(shares @ scores**2 - (shares @ scores) ** 2)
+
+
+def _pair(table: Estimate, first: Floats | None, second: Floats | None) -> Pair:
+    covariance, correlation = UNKNOWN, UNKNOWN
+    if first is not None and second is not None:
+        covariance, correlation = _moments(table, first, second)
+    phi_squared = information = Strength(math.nan, math.nan, math.nan)
+    if table.values.size <= MOST_CELLS:
+        phi_squared, information = _strengths(table)
+    n = independent_reports(table.counts)
+    test = Dependence.of(table.counts.values / table.counts.total, n=n)
+    rows, columns = table.values.shape
+    return Pair((table.attributes[0], table.attributes[1]), covariance, correlation, phi_squared, information, test,
+                (rows, columns))  # fmt: skip
+
+
+def _moments(table: Estimate, first: Floats, second: Floats) -> tuple[Measure, Measure]:
+    """Return covariance and correlation, with errors by linearization over the table's cells."""
+    pi = table.unbiased
+    rows, columns = pi.sum(axis=1), pi.sum(axis=0)
+    x, y = (first - rows @ first)[:, None], (second - columns @ second)[None, :]
+    covariance = float((pi * x * y).sum())
+    spreads = _variance(rows, first), _variance(columns, second)
+    of_covariance = Measure(covariance, _error(table, x * y))
+    if min(spreads) <= 0:
+        return of_covariance, UNKNOWN
+    scale = math.sqrt(spreads[0] * spreads[1])
+    value = covariance / scale
+    influence = x * y / scale - value / 2 * (x**2 / spreads[0] + y**2 / spreads[1])
+    return of_covariance, Measure(value, _error(table, influence))
+
+
+def _error(table: Estimate, gradient: Floats) -> float:
+    """Return the standard error of a function of the table with this gradient."""
+    return math.sqrt(max(float((gradient * table.covariance_times(gradient)).sum()), 0.0))
+
+
+def _strengths(table: Estimate) -> tuple[Strength, Strength]:
+    """Return φ² and mutual information, each without the mean that noise adds to it: theory, eq. (32) and (33)."""
+    cov, pi = table.covariance(), table.unbiased
+    shape, n = pi.shape, independent_reports(table.counts)
+    row, column = (codes.ravel() for codes in np.indices(shape))
+    same_row, same_column = row[:, None] == row, column[:, None] == column
+    # where noise has left cells or margins below zero, the nearest proper table stands for them in denominators
+    channels, theta = table.design.channels, table.counts.values / table.counts.total
+    proper = maximum_likelihood(channels, theta, n=n, start=np.full(shape, 1 / pi.size)).values
+    proper = np.maximum(proper, 0.5 / n)
+    proper /= proper.sum()
+    expected = np.outer(proper.sum(axis=1), proper.sum(axis=0)).ravel()
+
+    rows, columns = pi.sum(axis=1), pi.sum(axis=0)
+    excess = (pi - np.outer(rows, columns)).ravel()
+    change = np.eye(pi.size) - columns[column][:, None] * same_row - rows[row][:, None] * same_column
+    spread = change @ cov @ change.T
+    raw = float((excess**2 / expected).sum())
+    # φ² = Σ π²/(πᵢπⱼ) − 1, its gradient at the unbiased table
+    ratio = pi / expected.reshape(shape)
+    pulled = (pi * ratio).sum(axis=1)[:, None] / proper.sum(axis=1)[:, None]
+    pulled = pulled + (pi * ratio).sum(axis=0)[None, :] / proper.sum(axis=0)[None, :]
+    gradient = (2 * ratio - pulled).ravel()
+    weighted = spread / expected[:, None]
+    phi_squared = Strength(
+        raw - float(np.trace(weighted)),
+        float(gradient @ cov @ gradient) / max(raw, 1e-12),
+        2 * float((weighted * weighted.T).sum()),
+    )
+    cells = proper.ravel()
+    if (cells <= 2 * np.sqrt(np.maximum(np.diag(cov), 0))).any():
+        return phi_squared, Strength(math.nan, math.nan, math.nan)
+    logs = np.log(cells / expected)
+    bend = np.diag(1 / cells) - same_row / proper.sum(axis=1)[row][:, None]
+    bend = (bend - same_column / proper.sum(axis=0)[column][:, None]) @ cov
+    plain = float(cells @ logs)
+    information = Strength(
+        plain - float(np.trace(bend)) / 2,
+        float(logs @ cov @ logs) / max(plain, 1e-12),
+        float((bend * bend.T).sum()) / 2,
+    )
+    return phi_squared, information
+
+
+def power(design: Design, table: ArrayLike, n: int, *, level: float = 0.05) -> float:
+    """Return the chance that the test of independence sees the dependence of a pair in n reports.
+
+    Parameters
+    ----------
+    design : Design
+        Of two attributes.
+    table : array
+        The truths' two-way distribution.
+    n : int
+        Number of reports.
+    level : float
+        The chance of a false alarm that is accepted.
+    """
+    from scipy import stats
+
+    check_design(design)
+    reported = kronecker.apply(design.channels, np.asarray(table, dtype=np.float64))
+    test = Dependence.of(reported, n=n)
+    return float(stats.ncx2.sf(stats.chi2.isf(level, test.freedom), test.freedom, max(test.statistic, 1e-12)))
