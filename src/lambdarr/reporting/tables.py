@@ -290,11 +290,11 @@ def correlation_csv(found: Correlation, level: float) -> str:
 _PAIR_HEADINGS = ("correlation", "Cramér's V", "bits shared", "χ² (df)", "p")
 
 
-def _pair_cells(found: Correlation, level: float) -> Iterator[tuple[str, ...]]:
-    """Yield the texts of every pair: names, three measures with their intervals, the test."""
+def _pair_cells(found: Correlation, level: float, interval: str) -> Iterator[tuple[str, ...]]:
+    """Yield the texts of every pair: names, three measures with their intervals in some format, the test."""
 
     def with_interval(value: float | None, lower: float, upper: float) -> str:
-        return "–" if value is None else f"{value:.3f} [{lower:.3f}, {upper:.3f}]"
+        return "–" if value is None else f"{value:.3f}{interval.format(lower, upper)}"
 
     for row in pair_values(found, level):
         measures = (
@@ -308,10 +308,12 @@ def _pair_cells(found: Correlation, level: float) -> Iterator[tuple[str, ...]]:
 def correlation_table(found: Correlation, level: float) -> Table:
     """Return how attributes go together as a table."""
     table = Table(title="How attributes go together")
-    for heading in ("", "", *_PAIR_HEADINGS):
-        table.add_column(heading, justify="right" if heading else "left", overflow="fold")
-    for cells in _pair_cells(found, level):
-        table.add_row(*(escape(cell) for cell in cells))
+    table.show_lines = True
+    for heading in ("", *_PAIR_HEADINGS):
+        table.add_column(heading, justify="right" if heading else "left", overflow="fold", no_wrap=bool(heading))
+    for cells in _pair_cells(found, level, "\n{:.3f}…{:.3f}"):
+        first, second, *numbers = cells
+        table.add_row(f"{escape(first)}\n{escape(second)}", *numbers)
     table.caption = (
         f"{found.n:,} reports; {100 * level:.6g} % intervals for {_INFERENCES[found.inference]}. Corrected for the "
         "randomization, but for χ², which tests independence on the reports. –: no scores, or lost in noise."
@@ -322,7 +324,10 @@ def correlation_table(found: Correlation, level: float) -> Table:
 def correlation_latex(found: Correlation, level: float) -> str:
     """Return how attributes go together as a LaTeX table."""
     headings = ("", "", "Correlation", "Cramér's $V$", "Bits shared", "$\\chi^2$ (df)", "$p$")
-    lines = [" & ".join(headings), *(" & ".join(map(_latex, cells)) for cells in _pair_cells(found, level))]
+    lines = [
+        " & ".join(headings),
+        *(" & ".join(map(_latex, cells)) for cells in _pair_cells(found, level, " [{:.3f}, {:.3f}]")),
+    ]
     body = " \\\\\n".join([lines[0] + " \\\\\n\\midrule\n" + lines[1], *lines[2:]]) if len(lines) > 1 else lines[0]
     return f"\\begin{{tabular}}{{llrrrrr}}\n\\toprule\n{body} \\\\\n\\bottomrule\n\\end{{tabular}}\n"
 
