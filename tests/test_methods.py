@@ -314,7 +314,7 @@ def test_interactions_are_named_by_attributes():
     found = lr.estimate(counts, design, method=[("a2", "a0"), ("a1",)])
     np.testing.assert_allclose(found.values, loglinear.fit(channels, theta, [(0, 2), (1,)], n=2_000), atol=1e-12)
     assert "a0 × a2" in found.reason
-    assert found.marginal(["a0", "a2"]).method == (("a2", "a0"),)
+    assert found.marginal(["a0", "a2"]).method == (("a0", "a2"),)
     nothing = lr.estimate(counts, design, method=[])
     np.testing.assert_allclose(nothing.values, loglinear.independent(channels, theta, n=2_000))
     for wrong in ([("a0", "x")], ["a0"], [()], 3):
@@ -340,3 +340,41 @@ def test_tables_too_large_to_fit_are_refused_at_once():
     counts = lr.Counts.from_array(design.names, np.ones((50,) * 4))
     with pytest.raises(lr.DataError, match="or take the table from"):
         lr.estimate(counts, design)
+
+
+def test_interaction_that_no_pair_shows_is_found_with_enough_reports():
+    generator = np.random.default_rng(0)
+    a, b = generator.integers(0, 2, (2, 50_000))
+    c = a ^ b ^ (generator.random(50_000) < 0.02)
+    truths = np.bincount(4 * a + 2 * b + c, minlength=8).reshape(2, 2, 2)
+    design = design_of([lr.Channel(2, 0.5)] * 3)
+    counts = lr.Counts.from_array(design.names, choosing.randomized(truths, design.channels, generator))
+    error = {m: np.abs(lr.estimate(counts, design, method=m).values - truths / 50_000).sum() for m in ("auto", "ml")}
+    assert error["auto"] < 1.3 * error["ml"]
+
+
+def test_marginal_of_a_model_keeps_what_goes_through_others():
+    """a and c depend through b alone: summed over b they still do."""
+    generator = np.random.default_rng(1)
+    b = generator.integers(0, 2, 20_000)
+    a, c = (np.where(generator.random(20_000) < 0.95, b, 1 - b) for _ in range(2))
+    design = lr.design({"a": range(2), "b": range(2), "c": range(2)}, lam=0.8)
+    reports = lr.randomize(pa.table({"a": a, "b": b, "c": c}), design, rng=lr.SeededWords(1))
+    found = lr.estimate(reports, design, design.names, method=[("a", "b"), ("b", "c")])
+    np.testing.assert_allclose(found.marginal(["a", "c"]).values, found.values.sum(axis=1), atol=0.02)
+
+
+def test_expected_error_at_the_edge_of_the_possible_is_not_small():
+    design = lr.design({"a": ["no", "yes"]}, lam=0.1)
+    found = lr.estimate(lr.Counts.from_array("a", [65, 35]), design)
+    assert found.values[1] < 0.01
+    assert found.expected_error > 0.1
+    lower, upper = found.interval()
+    assert (upper - lower).min() > 0.2
+
+
+def test_reason_says_when_nothing_was_looked_for(monkeypatch):
+    monkeypatch.setattr(choosing, "MOST_FOLDED", 5)
+    design = lr.design({"a": range(3), "b": range(3)}, lam=0.5)
+    found = lr.estimate(lr.Counts.from_array(["a", "b"], 50 * np.eye(3) + 20), design)
+    assert "nothing beyond it was looked for" in found.reason

@@ -169,3 +169,33 @@ def test_missing_answers_are_written_as_the_design_says(tmp_path, name):
     counts = lr.tally(tmp_path / name, design, ["q"]).values
     assert counts.sum() == 300
     assert counts[2] > 100
+
+
+@pytest.mark.parametrize("lam", [0.8, 1])
+def test_independent_attributes_stay_so_where_a_third_depends_on_both(lam):
+    generator = np.random.default_rng(1)
+    sex, age = generator.integers(0, 2, 30_000), generator.choice(3, 30_000, p=[0.3, 0.4, 0.3])
+    works = generator.random(30_000) < np.array([[0.3, 0.9, 0.6], [0.2, 0.5, 0.1]])[sex, age]
+    design = lr.design({"sex": range(2), "age": range(3), "works": [False, True]}, lam=lam)
+    truths = pa.table({"sex": sex, "age": age, "works": works})
+    model = lr.model(lr.randomize(truths, design, rng=lr.SeededWords(5)), design)
+    expected = np.mean(age[sex == 0] == 1)
+    assert model.probability({"age": 1}, given={"sex": 0}) == pytest.approx(expected, abs=0.02)
+
+
+def test_simulated_error_counts_weights():
+    design = lr.design({"a": range(2), "b": range(2)}, lam=0.8)
+    generator = np.random.default_rng(2)
+    reports = pa.table({"a": generator.integers(0, 2, 3_000), "b": generator.integers(0, 2, 3_000)})
+    weights = np.where(generator.random(3_000) < 0.02, 100.0, 1.0)
+    plain, uneven = (
+        lr.model(reports, design, weights=w).simulated_error(lambda m: m.probability({"a": 1}), repetitions=20)
+        for w in (None, weights)
+    )
+    assert uneven > 2 * plain
+
+
+def test_all_weights_zero_is_an_error():
+    design = lr.design({"a": range(2), "b": range(2)}, lam=0.8)
+    with pytest.raises(lr.DataError, match="must not all be zero"):
+        lr.model([{"a": 0, "b": 1}] * 3, design, weights=[0, 0, 0])

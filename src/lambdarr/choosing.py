@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from lambdarr import kronecker, loglinear
-from lambdarr.likelihood import Fit, backward, drawn_towards, maximum_likelihood
+from lambdarr.likelihood import Fit, backward, drawn_towards, maximum_likelihood, project_to_simplex
 from lambdarr.loglinear import Margin, all_of_order, margin_of
 
 if TYPE_CHECKING:
@@ -33,18 +33,22 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-STRENGTHS = (math.inf, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001)
+STRENGTHS = (math.inf, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003, 1e-4, 3e-5, 1e-5)
 """How strongly the table may be drawn to its model, in people of the model per person of the data."""
 
 FOLDS = 5
 MOST_FOLDED = 1 << 18
 """Cells above which the table is the model of its pairs: what goes beyond is noise, and slow to look for."""
 
+MOST_BEYOND = 1 << 10
+"""Cells up to which the tables at the end of the way, the likeliest and the projected inverse, are tried as well."""
+
 _CHANCE = 2.326  # a pair that is independent passes for dependent once in a hundred times
 _HOPELESS = 4.0  # log-likelihood below the best from which weaker strengths are not tried any more
 _AS_GOOD = 2.0  # log-likelihood below the best that the held-out reports cannot tell from it
 _SETTLED = 0.3  # gain in log-likelihood that makes no difference to which strength is best
 _BLIND = 0.5  # total-variation error of a one-way table by the exact inverse from which the reports say nothing of it
+_LIKELIEST, _PROJECTED = 0.0, -1.0  # stand for strengths at the end of the way
 _LEAST = 10.0  # people of the model, fewer of which are as good as none
 _DOUBT = 0.7  # odds of each strength against the next stronger one, before the data are seen
 _SEED = 20_260  # folds and simulations are drawn anew the same way, so that one file gives one answer
@@ -61,6 +65,8 @@ class Choice:
     """How strongly the table is drawn to the model of these pairs, at most."""
     rough: Floats
     """The least smooth table that the reports bear out as well: the truth may be as rough."""
+    looked_beyond: bool = True
+    """Whether anything beyond pairs was looked for."""
 
     def in_words(self, names: Sequence[str]) -> str:
         """Return what was chosen and why."""
@@ -76,8 +82,12 @@ class Choice:
             model = (
                 f"the model of the dependences that these reports show: {seen} ({len(self.pairs)} of {possible} pairs)"
             )
+        if not self.looked_beyond:
+            return f"{model}; with so many cells nothing beyond it was looked for"
         if math.isinf(self.strength):
             return f"{model}; nothing beyond it can be told from noise"
+        if self.strength <= 0:
+            return f"{model}; but these reports are enough to follow them alone"
         return f"{model}; beyond that it follows the reports, each held back by {self.strength:g} people of the model"
 
 
@@ -96,8 +106,10 @@ def choose(channels: Sequence[Channel], theta: Floats, *, n: float) -> Choice:
     model, pairs = model_of_pairs(channels, theta, n=n)
     rough = _rough_model(channels, theta, n)
     if theta.size > MOST_FOLDED:
-        return Choice(ascribed(channels, theta, model), pairs, math.inf, rough)
+        return Choice(ascribed(channels, theta, model), pairs, math.inf, rough, looked_beyond=False)
     strengths = [strength for strength in STRENGTHS if strength * n >= _LEAST]
+    if theta.size <= MOST_BEYOND:
+        strengths += [_LIKELIEST, _PROJECTED]
     scores = _foretold(channels, theta, n, strengths)
     best = max(scores.values())
     weights = {s: _DOUBT ** strengths.index(s) * math.exp(score - best) for s, score in scores.items()}
@@ -109,7 +121,8 @@ def choose(channels: Sequence[Channel], theta: Floats, *, n: float) -> Choice:
         mixed += weights[strength] / total * table
     as_good = [strength for strength, score in scores.items() if score > best - _AS_GOOD]
     if min(as_good) < math.inf:
-        rough = drawn_towards(channels, theta, n=n, target=rough, strength=min(as_good), start=rough, calm=_SETTLED)
+        weakest = max(min(as_good), STRENGTHS[-1])
+        rough = drawn_towards(channels, theta, n=n, target=rough, strength=weakest, start=rough, calm=_SETTLED)
     return Choice(ascribed(channels, theta, mixed), pairs, max(as_good), rough)
 
 
@@ -205,7 +218,12 @@ def _path(
     table = target
     yield math.inf, target
     for strength in strengths[1:]:
-        table = drawn_towards(channels, theta, n=n, target=target, strength=strength, start=table, calm=_SETTLED)
+        if strength == _LIKELIEST:
+            table = maximum_likelihood(channels, theta, n=n, start=table).values
+        elif strength == _PROJECTED:
+            table = project_to_simplex(kronecker.solve(channels, theta))
+        else:
+            table = drawn_towards(channels, theta, n=n, target=target, strength=strength, start=table, calm=_SETTLED)
         yield strength, table
 
 
@@ -292,13 +310,17 @@ def simulated_files(
 
 
 def _blindness(channels: Sequence[Channel], theta: Floats, n: float) -> float:
-    """Return the error of the worst one-way table if that is mostly noise: then nothing is known, simulated or not."""
+    """Return the error of the worst one-way table if that is mostly noise, and half of it if not.
+
+    A table is as wrong as its margins, and a simulation may not show it: a table at the edge of what is possible gives
+    files that lead back to that edge. Keeping within the possible saves a one-way table half of its error at most.
+    """
     worst = 0.0
     for axis, channel in enumerate(channels):
-        margin = margin_of(theta, (axis,))
+        margin = (n * margin_of(theta, (axis,)) + 0.5) / (n + 0.5 * channel.size)  # no share of exactly 0 or 1
         spread = np.sqrt(margin * (1 - margin) / n).sum() / channel.lam
         worst = max(worst, 0.5 * math.sqrt(2 / math.pi) * float(spread))
-    return min(worst, 1.0) if worst > _BLIND else 0.0
+    return min(worst, 1.0) if worst > _BLIND else worst / 2
 
 
 def randomized(

@@ -21,7 +21,7 @@ from lambdarr.choosing import choose, interactions, largest_likelihood, simulate
 from lambdarr.designs import check_design
 from lambdarr.errors import DataError
 from lambdarr.intervals import Interval, deviations, score_interval
-from lambdarr.likelihood import ENOUGH
+from lambdarr.likelihood import ENOUGH, project_to_simplex
 from lambdarr.loglinear import all_of_order
 from lambdarr.sources import as_frame
 from lambdarr.tabulation import Counts, tally
@@ -149,7 +149,7 @@ class Estimate:
             )  # fmt: skip
             kind = "asymptotic (score)"
         if self.method != "inverse":
-            lower, upper = np.clip(lower, 0, 1), np.clip(upper, 0, 1)
+            lower, upper = _possible(lower, upper)
         return Interval(lower, upper, kind)
 
     def _bootstrap_errors(self) -> NDArray[np.float64]:
@@ -222,7 +222,7 @@ class Estimate:
         smaller = self.counts.marginal(attributes)
         method: Any = "inverse" if self.method == "simplex" else self.method
         if not isinstance(method, str):
-            method = [kept for names in method if (kept := [name for name in names if name in smaller.attributes])]
+            method = _collapsed(method, smaller.attributes)
         result = estimate(smaller, self.design, method=method, inference=self.inference)
         return result.to_simplex() if self.method == "simplex" else result
 
@@ -413,22 +413,21 @@ def _fixed(method: Method | Sequence[Sequence[str]], part: Design) -> tuple[Fitt
     return interactions(margins), f"the largest likelihood with the interactions {spelled} and no other"
 
 
-def project_to_simplex(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the nearest table, in Euclidean distance, that is not negative and sums to 1.
+def _possible(lower: NDArray[np.float64], upper: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+    """Return intervals cut to [0, 1]; one that lies beyond is moved to the edge, as nothing is certain there either."""
+    width = upper - lower
+    lower = np.where(upper <= 0, 0, np.where(lower >= 1, 1 - width / 2, lower))
+    upper = np.where(upper <= 0, width / 2, upper)
+    return np.clip(lower, 0, 1), np.clip(upper, 0, 1)
 
-    Notes
-    -----
-    max(v + δ, 0) with the one δ that makes it sum to 1, found among the sorted values in O(R log R).
 
-    Examples
-    --------
-    >>> project_to_simplex(np.array([0.8, 0.4, -0.2]))
-    array([0.7, 0.3, 0. ])
-    """
-    descending = np.sort(values, axis=None)[::-1]
-    shifts = (1 - np.cumsum(descending)) / np.arange(1, descending.size + 1)
-    last = np.flatnonzero(descending + shifts > 0)[-1]
-    return np.asarray(np.maximum(values + shifts[last], 0))
+def _collapsed(interactions: Sequence[Sequence[str]], kept: Sequence[str]) -> list[list[str]]:
+    """Return a model's interactions among some attributes: those summed out tie their neighbours to each other."""
+    ties = [set(names) for names in interactions]
+    for gone in {name for names in ties for name in names} - set(kept):
+        joined = set().union(*(tie for tie in ties if gone in tie))
+        ties = [tie for tie in ties if gone not in tie] + [joined - {gone}]
+    return [[name for name in kept if name in tie] for tie in ties if tie]
 
 
 def _second_moment(counts: Counts) -> NDArray[np.float64]:

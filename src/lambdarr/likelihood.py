@@ -150,7 +150,8 @@ class Support:
 
     def log_likelihood(self, pi: Floats) -> float:
         """Return Σ θ̂ log(Pπ)."""
-        return dot(self._theta, np.log(kronecker.apply(self._channels, pi).ravel()[self._cells]))
+        reported = kronecker.apply(self._channels, pi).ravel()[self._cells]
+        return dot(self._theta, np.log(np.maximum(reported, 1e-300)))
 
 
 def accelerated(
@@ -197,3 +198,21 @@ def accelerated(
 
 def _logs(pi: Floats) -> Floats:
     return np.log(np.maximum(pi, 1e-300))
+
+
+def project_to_simplex(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the nearest table, in Euclidean distance, that is not negative and sums to 1.
+
+    Notes
+    -----
+    max(v + δ, 0) with the one δ that makes it sum to 1, found among the sorted values in O(R log R).
+
+    Examples
+    --------
+    >>> project_to_simplex(np.array([0.8, 0.4, -0.2]))
+    array([0.7, 0.3, 0. ])
+    """
+    descending = np.sort(values, axis=None)[::-1]
+    shifts = (1 - np.cumsum(descending)) / np.arange(1, descending.size + 1)
+    last = np.flatnonzero(descending + shifts > 0)[-1:].sum()  # the first, if rounding leaves none
+    return np.asarray(np.maximum(values + shifts[last], 0))

@@ -85,6 +85,8 @@ class Model:
         Pairs whose dependence shows, but would have made a table too large; it is there as far as others carry it.
     library : str
         Where the reports came from, and synthetic records go to.
+    independent : float
+        How many reports of equal weight would tell as much.
     """
 
     design: Design
@@ -93,6 +95,7 @@ class Model:
     pairs: tuple[tuple[str, str], ...]
     left_out: tuple[tuple[str, str], ...]
     library: str
+    independent: float
 
     def __repr__(self) -> str:
         return (
@@ -179,7 +182,8 @@ class Model:
     def simulated_error(self, statistic: Callable[[Model], ArrayLike], *, repetitions: int = 20, seed: int = 0) -> Any:
         """Return the root mean square error of a statistic of the model, over simulated files.
 
-        Each file has as many people as there were reports, drawn from this model and randomized by its design, and a
+        Each file has as many people as there were reports, or as tell as much where these have weights, drawn from
+        this model and randomized by its design, and a
         model is fitted to it anew (a parametric bootstrap). What the truth has and this model has not is not in it.
 
         Parameters
@@ -194,10 +198,11 @@ class Model:
         generator = np.random.default_rng(seed)
         goal = np.asarray(statistic(self), dtype=np.float64)
         squares = np.zeros(goal.shape)
+        people = max(round(self.independent), 1)
         for _ in range(repetitions):
             codes = [
                 randomized_codes(truths, channel, generator)
-                for truths, channel in zip(self._drawn(self.n, generator), self.design.channels, strict=True)
+                for truths, channel in zip(self._drawn(people, generator), self.design.channels, strict=True)
             ]
             again = _fitted(_Records(codes, None, self.library), self.design)
             squares += (np.asarray(statistic(again), dtype=np.float64) - goal) ** 2
@@ -334,18 +339,18 @@ class _Records(NamedTuple):
 
 def _fitted(records: _Records, part: Design) -> Model:
     sizes = [attribute.size for attribute in part.attributes]
-    visible = _strengths(records, part, sizes)
-    forest, others = [], []
+    every = list(itertools.combinations(range(len(sizes)), 2))
+    forest = []
     joined = {axis: {axis} for axis in range(len(sizes))}
-    for pair in visible:
-        if joined[pair[0]] is joined[pair[1]]:
-            others.append(pair)
-            continue
-        forest.append(pair)
-        together = joined[pair[0]] | joined[pair[1]]
-        joined |= dict.fromkeys(together, together)
+    for pair in _strengths(records, part, sizes, every):
+        if joined[pair[0]] is not joined[pair[1]]:
+            forest.append(pair)
+            together = joined[pair[0]] | joined[pair[1]]
+            joined |= dict.fromkeys(together, together)
     tree = _assembled(records, part, sizes, forest, [])
-    # what the strongest pairs explain already needs no edge of its own
+    # What the strongest pairs explain already needs no edge of its own; but two that are independent do need one, where
+    # a third that depends on both would tie them to each other.
+    others = [pair for pair in every if pair not in forest]
     pairs, left_out = _affordable(sizes, forest, _strengths(records, part, sizes, others, beside=tree))
     return _assembled(records, part, sizes, pairs, left_out)
 
@@ -354,14 +359,14 @@ def _strengths(
     records: _Records,
     part: Design,
     sizes: Sequence[int],
-    pairs: Iterable[Pair] | None = None,
+    pairs: Iterable[Pair],
     *,
     beside: Model | None = None,
 ) -> list[Pair]:
     """Return the pairs whose dependence stands out, or differs from a model's, the strongest first."""
     strengths: dict[Pair, float] = {}
     n = records.independent
-    for pair in itertools.combinations(range(len(sizes)), 2) if pairs is None else pairs:
+    for pair in pairs:
         channels = [part.channels[axis] for axis in pair]
         expected = None
         if beside is not None:
@@ -399,7 +404,7 @@ def _assembled(
         home = next(other for other in tables if set(family) <= set(other))
         factors.append(Factor(family[-1], family[:-1], _conditional(tables[home], home, family)))
     named = [tuple((part.names[i], part.names[j]) for i, j in some) for some in (pairs, left_out)]
-    return Model(part, len(records.codes[0]), tuple(factors), named[0], named[1], records.library)
+    return Model(part, len(records.codes[0]), tuple(factors), named[0], named[1], records.library, n)
 
 
 def _families(pairs: Iterable[Pair], sizes: Sequence[int]) -> list[tuple[int, ...]]:
