@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import platform
@@ -191,6 +192,34 @@ print(int(re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
 """
 
 
+def estimating() -> list[Bar]:
+    """Tables of ten attributes and a million reports, and a model of eight of them."""
+    generator, people = np.random.default_rng(1), 10**6
+    columns = [generator.integers(0, 10, people)]
+    for _ in range(9):
+        columns.append(np.where(generator.random(people) < 0.3, columns[-1], generator.integers(0, 10, people)))
+    truths = pa.table({f"a{place}": column for place, column in enumerate(columns)})
+    design = lr.design({name: range(10) for name in truths.column_names}, lam=0.5)
+    reports = lr.randomize(truths, design, rng=lr.SeededWords(1))
+    pairs = list(itertools.combinations(design.names, 2))
+
+    def all_pairs() -> None:
+        for counts in lr.tallies(reports, design, pairs):
+            lr.estimate(counts, design)
+
+    pair_tables, five_way, model = best(
+        all_pairs,
+        lambda: lr.estimate(reports, design, design.names[:5]),
+        lambda: lr.model(reports, design, design.names[:8]),
+        rounds=1,
+    )
+    return [
+        at_most("45 pair tables of 10⁶ reports, with errors", pair_tables, 5, unit="s"),
+        at_most("auto on a 5-way table of 10⁵ cells", five_way, 10, unit="s"),
+        at_most("a model of 8 attributes", model, 60, unit="s"),
+    ]
+
+
 def memory(folder: Path) -> list[Bar]:
     """10⁸ records of 4 attributes from file to file: the peak of the process, in GiB."""
     path = folder / "long.parquet"
@@ -328,7 +357,7 @@ def write(bars: list[Bar], rows: list[dict[str, object]]) -> None:
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        bars = [*starting(folder), *randomizing(), *parquet(folder), *products(), *memory(folder)]
+        bars = [*starting(folder), *randomizing(), *parquet(folder), *products(), *estimating(), *memory(folder)]
     grown, rows = growth()
     bars += grown
     write(bars, rows)

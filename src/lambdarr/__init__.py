@@ -40,6 +40,7 @@ _HOMES = {
     "randomize_record": "randomization",
     "tallies": "tabulation",
     "tally": "tabulation",
+    "unbiased": "indicators",
 }
 
 __all__ = [
@@ -73,6 +74,7 @@ __all__ = [
     "randomize_record",
     "tallies",
     "tally",
+    "unbiased",
 ]
 
 if TYPE_CHECKING:
@@ -84,6 +86,7 @@ if TYPE_CHECKING:
     from lambdarr.domain import Attribute
     from lambdarr.errors import DataError, DesignError, LambdarrError, MissingExtraError, SourceError
     from lambdarr.estimation import Estimate, estimate
+    from lambdarr.indicators import unbiased
     from lambdarr.intervals import Interval
     from lambdarr.models import Model, model
     from lambdarr.queries import Answer, query

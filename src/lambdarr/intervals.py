@@ -75,6 +75,13 @@ def score_interval(
     plausible = 0.999 * plausible + 0.001 / plausible.size  # some people are always elsewhere
     everyone = kronecker.solve_squared(channels, kronecker.apply(channels, plausible))
     outside = np.maximum(everyone - own * plausible, 0) / (1 - plausible)
+    return score_ends(unbiased, own=own, outside=outside, n=n, finite=finite, z=z)
+
+
+def score_ends(
+    unbiased: Floats, *, own: float, outside: Floats, n: float, finite: bool, z: float
+) -> tuple[Floats, Floats]:
+    """Return the shares from which an unbiased share is z standard errors away, by what people in and out of it add."""
     width = z * z / n
     square = 1.0 if finite else 1.0 + width
     linear = 2 * unbiased + width * (own - outside - (1.0 if finite else 0.0))

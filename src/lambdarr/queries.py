@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ import numpy as np
 from lambdarr.conditions import product_of
 from lambdarr.designs import check_design
 from lambdarr.errors import DataError
+from lambdarr.intervals import deviations, score_ends
 from lambdarr.tabulation import Coded, over_reports
 
 if TYPE_CHECKING:
@@ -63,14 +63,22 @@ class Answer:
     standard_error: float
     n: int
     inference: Inference
+    spread: tuple[float, float] | None = None
+    """What a person with the condition, and one without, adds to the variance; for plain shares of a population."""
 
     def interval(self, level: float = 0.95) -> Bounds:
-        """Return value ± z · standard error."""
-        if not 0 < level < 1:
-            msg = f"level must be between 0 and 1, got {level}; 0.95 is usual"
-            raise DataError(msg)
-        margin = NormalDist().inv_cdf((1 + level) / 2) * self.standard_error
-        return Bounds(self.value - margin, self.value + margin)
+        """Return value ± z · standard error, widened for a plain share of a population to its score interval.
+
+        Without that, it wants about ten reports of the people it is about, in and outside the condition: a rare answer
+        that nobody happened to give would have no error at all.
+        """
+        z = deviations(level)
+        lower, upper = self.value - z * self.standard_error, self.value + z * self.standard_error
+        if self.spread is not None:
+            own, outside = self.spread
+            ends = score_ends(np.array(self.value), own=own, outside=np.array(outside), n=self.n, finite=False, z=z)
+            lower, upper = min(lower, float(ends[0])), max(upper, float(ends[1]))
+        return Bounds(lower, upper)
 
 
 def query(
@@ -139,7 +147,27 @@ def query(
     if inference == "population":
         # sampling only adds to it, also where the few reports of a rare answer happen to show no spread
         variance = max(variance, float(weight @ moments.squares @ weight))
-    return Answer(value, math.sqrt(max(variance, 0.0)), moments.n, inference)
+    plain = given is None and weights is None and inference == "population"
+    spread = _spread(design, functions[0], moments) if plain else None
+    return Answer(value, math.sqrt(max(variance, 0.0)), moments.n, inference, spread)
+
+
+def _spread(design: Design, condition: Product, moments: _Moments) -> tuple[float, float] | None:
+    """Return E[z²] of people with a condition, which is known, and of those without, as estimated; None for scores."""
+    if any(set(np.unique(values)) - {0.0, 1.0} for values in condition.values()):
+        return None
+    own, least = 1.0, 1.0
+    for name, values in condition.items():
+        channel = design.select([name]).channels[0]
+        inside = values.mean()  # the chance that a redrawn answer has the condition
+        worth = (1 - (1 - channel.lam) * inside) / channel.lam, -(1 - channel.lam) * inside / channel.lam
+        with_it = channel.lam + (1 - channel.lam) * inside
+        without = (1 - channel.lam) * inside
+        own_here = with_it * worth[0] ** 2 + (1 - with_it) * worth[1] ** 2
+        own, least = own * own_here, least * min(own_here, without * worth[0] ** 2 + (1 - without) * worth[1] ** 2)
+    share, square = moments.sums[0] / moments.n, moments.squares[0, 0] / moments.n
+    share = min(max(share, 0.0), 1 - 1 / (moments.n + 1))
+    return float(own), float(max((square - own * share) / (1 - share), least))
 
 
 def _ratio(top: float, bottom: float, name: str) -> tuple[float, tuple[float, float]]:
