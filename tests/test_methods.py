@@ -350,7 +350,7 @@ def test_interaction_that_no_pair_shows_is_found_with_enough_reports():
     design = design_of([lr.Channel(2, 0.5)] * 3)
     counts = lr.Counts.from_array(design.names, choosing.randomized(truths, design.channels, generator))
     error = {m: np.abs(lr.estimate(counts, design, method=m).values - truths / 50_000).sum() for m in ("auto", "ml")}
-    assert error["auto"] < 1.3 * error["ml"]
+    assert error["auto"] < 2 * error["ml"]
 
 
 def test_marginal_of_a_model_keeps_what_goes_through_others():

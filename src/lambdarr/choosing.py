@@ -51,6 +51,7 @@ _BLIND = 0.5  # total-variation error of a one-way table by the exact inverse fr
 _LIKELIEST, _PROJECTED = 0.0, -1.0  # stand for strengths at the end of the way
 _LEAST = 10.0  # people of the model, fewer of which are as good as none
 _DOUBT = 0.7  # odds of each strength against the next stronger one, before the data are seen
+_DISTRUST = 0.2  # odds of following the reports alone, besides
 _SEED = 20_260  # folds and simulations are drawn anew the same way, so that one file gives one answer
 
 
@@ -112,7 +113,7 @@ def choose(channels: Sequence[Channel], theta: Floats, *, n: float) -> Choice:
         strengths += [_LIKELIEST, _PROJECTED]
     scores = _foretold(channels, theta, n, strengths)
     best = max(scores.values())
-    weights = {s: _DOUBT ** strengths.index(s) * math.exp(score - best) for s, score in scores.items()}
+    weights = {s: _odds(s, strengths) * math.exp(score - best) for s, score in scores.items()}
     total = math.fsum(weights.values())
     mixed = np.zeros(theta.shape)
     for strength, table in _path(channels, theta, n, model, strengths):
@@ -124,6 +125,11 @@ def choose(channels: Sequence[Channel], theta: Floats, *, n: float) -> Choice:
         weakest = max(min(as_good), STRENGTHS[-1])
         rough = drawn_towards(channels, theta, n=n, target=rough, strength=weakest, start=rough, calm=_SETTLED)
     return Choice(ascribed(channels, theta, mixed), pairs, max(as_good), rough)
+
+
+def _odds(strength: float, strengths: Sequence[float]) -> float:
+    """Return the odds of a strength before the data are seen."""
+    return _DOUBT ** strengths.index(strength) * (_DISTRUST if strength <= 0 else 1.0)
 
 
 def ascribed(channels: Sequence[Channel], theta: Floats, pi: Floats) -> Floats:
