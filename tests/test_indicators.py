@@ -1,6 +1,7 @@
 """Unbiased indicators: their means are the estimate, and products across attributes are its joint."""
 
 import numpy as np
+import polars
 import pyarrow as pa
 import pytest
 
@@ -28,7 +29,7 @@ def test_rows_keep_their_order_over_batches():
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_frames_come_back_as_they_came(library):
-    frame = REPORTS.to_pandas() if library == "pandas" else pytest.importorskip("polars").from_arrow(REPORTS)
+    frame = REPORTS.to_pandas() if library == "pandas" else polars.from_arrow(REPORTS)
     assert type(lr.unbiased(frame, DESIGN)) is type(frame)
 
 

@@ -3,6 +3,8 @@
 import itertools
 
 import numpy as np
+import pandas
+import polars
 import pyarrow as pa
 import pytest
 
@@ -155,7 +157,6 @@ def test_wrong_questions(ask, message):
 
 
 def test_frames_of_every_library():
-    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     assert isinstance(MODEL.synthesize(5, library="pandas"), pandas.DataFrame)
     assert isinstance(MODEL.to_frame(["a0", "a1"], library="polars"), polars.DataFrame)
     assert MODEL.to_frame(["a0", "a1"]).column_names == ["a0", "a1", "estimate"]

@@ -91,6 +91,12 @@ class MethodChoice(StrEnum):
     INDEPENDENCE = "independence"
 
 
+ReportsArgument = Annotated[Path, typer.Argument(help="The file of reports: CSV, TSV, Parquet or Arrow.")]
+LevelOption = Annotated[float, typer.Option(help="Level of the confidence intervals.")]
+WeightsOption = Annotated[str | None, typer.Option(help="Column of survey weights.")]
+InferenceOption = Annotated[
+    InferenceChoice, typer.Option(help="population: respondents are a sample; finite: the file is the population.")
+]
 DesignOption = Annotated[Path, typer.Option("-d", "--design", help="The design file.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")]
@@ -185,7 +191,7 @@ def randomize(
 
 @app.command(epilog="Example: lambdarr estimate reports.csv -d design.json -t sex -t sex,education --format csv")
 def estimate(
-    reports: Annotated[Path, typer.Argument(help="The file of reports: CSV, TSV, Parquet or Arrow.")],
+    reports: ReportsArgument,
     design: DesignOption,
     tables: Annotated[list[str], typer.Option("-t", "--table", help="Attributes of a table, as a,b. Repeatable.")],
     method: Annotated[
@@ -202,12 +208,9 @@ def estimate(
             help="Instead of a method: attributes of every table that may depend, and no others. Repeatable.",
         ),
     ] = None,
-    level: Annotated[float, typer.Option(help="Level of the confidence intervals.")] = 0.95,
-    inference: Annotated[
-        InferenceChoice,
-        typer.Option(help="population: respondents are a sample; finite: the file is the population."),
-    ] = InferenceChoice.POPULATION,
-    weights: Annotated[str | None, typer.Option(help="Column of survey weights.")] = None,
+    level: LevelOption = 0.95,
+    inference: InferenceOption = InferenceChoice.POPULATION,
+    weights: WeightsOption = None,
     simplex: Annotated[
         bool, typer.Option("--simplex", help="The nearest table to the exact inverse without negative cells.")
     ] = False,
@@ -269,7 +272,7 @@ def estimate(
     epilog="Example: lambdarr query reports.csv -d design.json --where smokes=daily --given sex=F --versus sex=M"
 )
 def query(
-    reports: Annotated[Path, typer.Argument(help="The file of reports: CSV, TSV, Parquet or Arrow.")],
+    reports: ReportsArgument,
     design: DesignOption,
     where: Annotated[
         list[str], typer.Option(metavar="NAME=A[,B]|NAME=A..B", help="Categories, or a range of them. Repeatable.")
@@ -282,12 +285,9 @@ def query(
         list[str] | None,
         typer.Option(metavar="NAME=A[,B]|NAME=A..B", help="Less the share among these people. Repeatable."),
     ] = None,
-    level: Annotated[float, typer.Option(help="Level of the confidence interval.")] = 0.95,
-    inference: Annotated[
-        InferenceChoice,
-        typer.Option(help="population: respondents are a sample; finite: the file is the population."),
-    ] = InferenceChoice.POPULATION,
-    weights: Annotated[str | None, typer.Option(help="Column of survey weights.")] = None,
+    level: LevelOption = 0.95,
+    inference: InferenceOption = InferenceChoice.POPULATION,
+    weights: WeightsOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Ask for the share of people with any condition, straight from the reports, with its standard error."""
@@ -319,19 +319,16 @@ def query(
 
 @app.command(epilog="Example: lambdarr correlate reports.csv -d design.json --columns age,smokes,drugs --format latex")
 def correlate(
-    reports: Annotated[Path, typer.Argument(help="The file of reports: CSV, TSV, Parquet or Arrow.")],
+    reports: ReportsArgument,
     design: DesignOption,
     columns: Annotated[str | None, typer.Option(help="Attributes to relate, as a,b,c; all by default.")] = None,
     score: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=1,2,3", help="Numbers of an attribute's categories, in their order. Repeatable."),
     ] = None,
-    level: Annotated[float, typer.Option(help="Level of the confidence intervals.")] = 0.95,
-    inference: Annotated[
-        InferenceChoice,
-        typer.Option(help="population: respondents are a sample; finite: the file is the population."),
-    ] = InferenceChoice.POPULATION,
-    weights: Annotated[str | None, typer.Option(help="Column of survey weights.")] = None,
+    level: LevelOption = 0.95,
+    inference: InferenceOption = InferenceChoice.POPULATION,
+    weights: WeightsOption = None,
     format: Annotated[PairFormat, typer.Option(help="How to print.")] = PairFormat.TABLE,
 ) -> None:
     """Relate attributes pair by pair: correlation, Cramér's V, mutual information and the test of independence."""
@@ -360,12 +357,12 @@ def correlate(
 
 @app.command(epilog="Example: lambdarr synthesize reports.csv -d design.json -o synthetic.csv -n 10000")
 def synthesize(
-    reports: Annotated[Path, typer.Argument(help="The file of reports: CSV, TSV, Parquet or Arrow.")],
+    reports: ReportsArgument,
     design: DesignOption,
     output: Annotated[Path, typer.Option("-o", "--output", help="Where the records go; its ending says the format.")],
     n: Annotated[int | None, typer.Option("-n", help="How many records; as many as reports by default.")] = None,
     columns: Annotated[str | None, typer.Option(help="Attributes to have, as a,b,c; all by default.")] = None,
-    weights: Annotated[str | None, typer.Option(help="Column of survey weights.")] = None,
+    weights: WeightsOption = None,
     seed: Annotated[int | None, typer.Option(help="For the same records again.")] = None,
     force: ForceOption = False,
 ) -> None:
