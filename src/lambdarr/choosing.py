@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from lambdarr import kronecker, loglinear
-from lambdarr.likelihood import Fit, backward, drawn_towards, maximum_likelihood, project_to_simplex
+from lambdarr.likelihood import Fit, backward, drawn_towards, maximum_likelihood
 from lambdarr.loglinear import Margin, all_of_order, margin_of
 
 if TYPE_CHECKING:
@@ -41,14 +41,14 @@ MOST_FOLDED = 1 << 18
 """Cells above which the table is the model of its pairs: what goes beyond is noise, and slow to look for."""
 
 MOST_BEYOND = 1 << 10
-"""Cells up to which the tables at the end of the way, the likeliest and the projected inverse, are tried as well."""
+"""Cells up to which the table at the end of the way, the likeliest of all, is tried as well."""
 
 _CHANCE = 2.326  # a pair that is independent passes for dependent once in a hundred times
 _HOPELESS = 4.0  # log-likelihood below the best from which weaker strengths are not tried any more
 _AS_GOOD = 2.0  # log-likelihood below the best that the held-out reports cannot tell from it
 _SETTLED = 0.3  # gain in log-likelihood that makes no difference to which strength is best
 _BLIND = 0.5  # total-variation error of a one-way table by the exact inverse from which the reports say nothing of it
-_LIKELIEST, _PROJECTED = 0.0, -1.0  # stand for strengths at the end of the way
+_LIKELIEST = 0.0  # the strength at the end of the way
 _LEAST = 10.0  # people of the model, fewer of which are as good as none
 _DOUBT = 0.7  # odds of each strength against the next stronger one, before the data are seen
 _DISTRUST = 0.2  # odds of following the reports alone, besides
@@ -87,7 +87,7 @@ class Choice:
             return f"{model}; with so many cells nothing beyond it was looked for"
         if math.isinf(self.strength):
             return f"{model}; nothing beyond it can be told from noise"
-        if self.strength <= 0:
+        if self.strength == _LIKELIEST:
             return f"{model}; but these reports are enough to follow them alone"
         return f"{model}; beyond that it follows the reports, each held back by {self.strength:g} people of the model"
 
@@ -110,7 +110,7 @@ def choose(channels: Sequence[Channel], theta: Floats, *, n: float) -> Choice:
         return Choice(ascribed(channels, theta, model), pairs, math.inf, rough, looked_beyond=False)
     strengths = [strength for strength in STRENGTHS if strength * n >= _LEAST]
     if theta.size <= MOST_BEYOND:
-        strengths += [_LIKELIEST, _PROJECTED]
+        strengths.append(_LIKELIEST)
     scores = _foretold(channels, theta, n, strengths)
     best = max(scores.values())
     weights = {s: _odds(s, strengths) * math.exp(score - best) for s, score in scores.items()}
@@ -129,7 +129,7 @@ def choose(channels: Sequence[Channel], theta: Floats, *, n: float) -> Choice:
 
 def _odds(strength: float, strengths: Sequence[float]) -> float:
     """Return the odds of a strength before the data are seen."""
-    return _DOUBT ** strengths.index(strength) * (_DISTRUST if strength <= 0 else 1.0)
+    return _DOUBT ** strengths.index(strength) * (_DISTRUST if strength == _LIKELIEST else 1.0)
 
 
 def ascribed(channels: Sequence[Channel], theta: Floats, pi: Floats) -> Floats:
@@ -226,8 +226,6 @@ def _path(
     for strength in strengths[1:]:
         if strength == _LIKELIEST:
             table = maximum_likelihood(channels, theta, n=n, start=table).values
-        elif strength == _PROJECTED:
-            table = project_to_simplex(kronecker.solve(channels, theta))
         else:
             table = drawn_towards(channels, theta, n=n, target=target, strength=strength, start=table, calm=_SETTLED)
         yield strength, table
