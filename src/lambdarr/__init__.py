@@ -25,6 +25,7 @@ _HOMES = {
     "Leak": "auditing",
     "MissingExtraError": "errors",
     "Model": "models",
+    "Regression": "regression",
     "SeededWords": "sampling",
     "SourceError": "errors",
     "audit": "auditing",
@@ -38,6 +39,7 @@ _HOMES = {
     "randomize": "randomization",
     "randomize_file": "randomization",
     "randomize_record": "randomization",
+    "regress": "regression",
     "tallies": "tabulation",
     "tally": "tabulation",
     "unbiased": "indicators",
@@ -59,6 +61,7 @@ __all__ = [
     "Leak",
     "MissingExtraError",
     "Model",
+    "Regression",
     "SeededWords",
     "SourceError",
     "audit",
@@ -72,6 +75,7 @@ __all__ = [
     "randomize",
     "randomize_file",
     "randomize_record",
+    "regress",
     "tallies",
     "tally",
     "unbiased",
@@ -91,6 +95,7 @@ if TYPE_CHECKING:
     from lambdarr.models import Model, model
     from lambdarr.queries import Answer, query
     from lambdarr.randomization import randomize, randomize_file, randomize_record
+    from lambdarr.regression import Regression, regress
     from lambdarr.sampling import SeededWords
     from lambdarr.solving import design
     from lambdarr.tabulation import Counts, tallies, tally

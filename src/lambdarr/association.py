@@ -17,15 +17,17 @@ import numpy as np
 import pyarrow as pa
 
 from lambdarr import kronecker
-from lambdarr.channel import is_number
 from lambdarr.choosing import Dependence
-from lambdarr.designs import check_design
+from lambdarr.conditions import scores_of
+from lambdarr.designs import check_design, listed
 from lambdarr.errors import DataError
-from lambdarr.estimation import estimate, independent_reports
+from lambdarr.estimation import estimated
 from lambdarr.intervals import deviations
 from lambdarr.likelihood import maximum_likelihood
 from lambdarr.sources import as_frame
+from lambdarr.surveys import Survey
 from lambdarr.tabulation import tallies
+from lambdarr.waves import shared, waves_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from lambdarr.designs import Design
-    from lambdarr.domain import Attribute
     from lambdarr.estimation import Estimate, Inference
 
     Floats = NDArray[np.float64]
@@ -261,21 +262,23 @@ def row_of(pair: Pair, level: float) -> dict[str, Any]:
 
 def correlate(
     reports: Any,
-    design: Design,
+    design: Design | None = None,
     attributes: Iterable[str] | None = None,
     *,
     scores: Mapping[str, Any] | None = None,
     inference: Inference = "population",
     weights: str | ArrayLike | None = None,
+    strata: str | ArrayLike | None = None,
+    clusters: str | ArrayLike | None = None,
 ) -> Correlation:
     """Return how attributes go together: covariance, correlation, Cramér's V, mutual information, test of independence.
 
     Parameters
     ----------
-    reports : table or path
-        Randomized records.
-    design : Design
-        The design they were made with.
+    reports : table, path or list of (reports, Design)
+        Randomized records; or several tables of them, each with the design it was made with.
+    design : Design, optional
+        The design they were made with, unless it is beside them.
     attributes : iterable of str, optional
         At least two; all of the design by default.
     scores : mapping, optional
@@ -286,6 +289,8 @@ def correlate(
         As for ``estimate``.
     weights : str or array, optional
         Survey weights: the name of a column, or one number per report.
+    strata, clusters : str or array, optional
+        How people were sampled: the stratum of each report, and the cluster of people who were drawn together.
 
     Examples
     --------
@@ -296,8 +301,10 @@ def correlate(
     >>> round(found.correlation.value, 2), found.p_value < 0.01
     (-1.5, True)
     """
-    check_design(design)
-    part = design if attributes is None else design.select(attributes)
+    survey = Survey(weights, strata, clusters)
+    survey.check(inference)
+    waves = waves_of(reports, design, survey)
+    part = shared([wave.design for wave in waves], waves[0].design.names if attributes is None else listed(attributes))
     if len(part.names) < 2:
         msg = "attributes must name at least two, to see how they go together"
         raise DataError(msg)
@@ -308,35 +315,16 @@ def correlate(
     numbers = {attribute.name: scores_of(attribute, given.get(attribute.name)) for attribute in part.attributes}
     tables = list(itertools.combinations(part.names, 2))
     pairs, variances, n, library = [], dict.fromkeys(part.names, math.nan), 0, "pyarrow"
-    for counts in tallies(reports, part, tables, weights=weights):
-        table = estimate(counts, part, method="inverse", inference=inference)
-        n, library = counts.n, counts.library
-        for axis, name in enumerate(counts.attributes):
+    tallied = [tallies(wave.reports, wave.design, tables, **wave.survey._asdict()) for wave in waves]
+    for of_waves in zip(*tallied, strict=True):
+        counted = [(counts, wave.design) for counts, wave in zip(of_waves, waves, strict=True)]
+        table = estimated(counted, method="inverse", inference=inference)
+        n, library = table.n, table.counts.library
+        for axis, name in enumerate(table.attributes):
             if (of := numbers[name]) is not None:
                 variances[name] = _variance(table.unbiased.sum(axis=1 - axis), of)
-        pairs.append(_pair(table, numbers[counts.attributes[0]], numbers[counts.attributes[1]]))
+        pairs.append(_pair(table, numbers[table.attributes[0]], numbers[table.attributes[1]]))
     return Correlation(part.names, n, inference, tuple(pairs), variances, library)
-
-
-def scores_of(attribute: Attribute, given: Any) -> Floats | None:
-    """Return the numbers of an attribute's categories, or None if it has none."""
-    if given is None:
-        if attribute.missing is not None:
-            return None
-        if attribute.kind in ("integer", "boolean"):
-            return np.array([float(category) for category in attribute.categories])
-        return np.array([0.0, 1.0]) if attribute.size == 2 else None
-    if isinstance(given, Mapping):
-        numbers = [math.nan] * attribute.size
-        for category, number in given.items():
-            numbers[attribute.code(category)] = number
-    else:
-        numbers = list(given)
-    if len(numbers) != attribute.size or not all(is_number(x) and math.isfinite(x) for x in numbers):
-        labels = ", ".join(attribute.labels[:20])
-        msg = f"scores of {attribute.name!r} must be one finite number for each of its categories: {labels}"
-        raise DataError(msg)
-    return np.array(numbers, dtype=np.float64)
 
 
 def _variance(shares: Floats, scores: Floats) -> float:
@@ -350,11 +338,18 @@ def _pair(table: Estimate, first: Floats | None, second: Floats | None) -> Pair:
     phi_squared = information = Strength(math.nan, math.nan, math.nan)
     if table.values.size <= MOST_CELLS:
         phi_squared, information = _strengths(table)
-    n = independent_reports(table.counts)
-    test = Dependence.of(table.counts.values / table.counts.total, n=n)
+    test = _test(table)
     rows, columns = table.values.shape
     return Pair((table.attributes[0], table.attributes[1]), covariance, correlation, phi_squared, information, test,
                 (rows, columns))  # fmt: skip
+
+
+def _test(table: Estimate) -> Dependence:
+    """Return Pearson's test on the reports; of several waves, the sum of theirs."""
+    if not table.waves:
+        return Dependence.of(table.reported, n=table.independent)
+    tests = [_test(part) for _, part in table.waves]
+    return Dependence(sum(test.statistic for test in tests), sum(test.freedom for test in tests))
 
 
 def _moments(table: Estimate, first: Floats, second: Floats) -> tuple[Measure, Measure]:
@@ -381,12 +376,11 @@ def _error(table: Estimate, gradient: Floats) -> float:
 def _strengths(table: Estimate) -> tuple[Strength, Strength]:
     """Return φ² and mutual information, each without the mean that noise adds to it: theory, eq. (32) and (33)."""
     cov, pi = table.covariance(), table.unbiased
-    shape, n = pi.shape, independent_reports(table.counts)
+    shape, n = pi.shape, table.independent
     row, column = (codes.ravel() for codes in np.indices(shape))
     same_row, same_column = row[:, None] == row, column[:, None] == column
     # where noise has left cells or margins below zero, the nearest proper table stands for them in denominators
-    channels, theta = table.design.channels, table.counts.values / table.counts.total
-    proper = maximum_likelihood(channels, theta, n=n, start=np.full(shape, 1 / pi.size)).values
+    proper = maximum_likelihood(table.design.channels, table.reported, n=n, start=np.full(shape, 1 / pi.size)).values
     proper = np.maximum(proper, 0.5 / n)
     proper /= proper.sum()
     expected = np.outer(proper.sum(axis=1), proper.sum(axis=0)).ravel()

@@ -18,6 +18,7 @@ from lambdarr.errors import DataError, DesignError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from lambdarr.channel import Channel
     from lambdarr.designs import Design
     from lambdarr.domain import Attribute
 
@@ -43,6 +44,44 @@ def product_of(design: Design, *conditions: Condition | None) -> Product:
             values = _values(attribute, wanted)
             functions[name] = functions[name] * values if name in functions else values
     return functions
+
+
+def times(first: Product, second: Product) -> Product:
+    """Return the product of two functions."""
+    product = dict(first)
+    for name, values in second.items():
+        product[name] = product[name] * values if name in product else values
+    return product
+
+
+def worth(channels: Mapping[str, Channel], function: Product) -> Product:
+    """Return what a report is worth: (fⱼ − (1 − λⱼ) f̄ⱼ)/λⱼ for each attribute, whose product has the mean f(truth)."""
+    found: Product = {}
+    for name, values in function.items():
+        lam = channels[name].lam
+        found[name] = (values - (1 - lam) * values.mean()) / lam
+    return found
+
+
+def scores_of(attribute: Attribute, given: Any) -> Floats | None:
+    """Return the numbers of an attribute's categories, or None if it has none."""
+    if given is None:
+        if attribute.missing is not None:
+            return None
+        if attribute.kind in ("integer", "boolean"):
+            return np.array([float(category) for category in attribute.categories])
+        return np.array([0.0, 1.0]) if attribute.size == 2 else None
+    if isinstance(given, Mapping):
+        numbers = [math.nan] * attribute.size
+        for category, number in given.items():
+            numbers[attribute.code(category)] = number
+    else:
+        numbers = list(given)
+    if len(numbers) != attribute.size or not all(is_number(x) and math.isfinite(x) for x in numbers):
+        labels = ", ".join(attribute.labels[:20])
+        msg = f"scores of {attribute.name!r} must be one finite number for each of its categories: {labels}"
+        raise DataError(msg)
+    return np.array(numbers, dtype=np.float64)
 
 
 def _values(attribute: Attribute, wanted: Any) -> Floats:

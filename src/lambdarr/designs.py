@@ -110,6 +110,11 @@ class Design:
         places = [self.names.index(name) for name in wanted]
         return Design(tuple(self.attributes[p] for p in places), tuple(self.channels[p] for p in places))
 
+    @property
+    def by_name(self) -> dict[str, Channel]:
+        """The channel of each attribute, by its name."""
+        return dict(zip(self.names, self.channels, strict=True))
+
     def keeping(self, names: Iterable[str]) -> Design:
         """Return the same design, with these columns listed as released unrandomized."""
         return replace(self, kept=(*self.kept, *(name for name in names if name not in self.kept)))

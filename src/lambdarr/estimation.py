@@ -8,7 +8,9 @@ negative, and with many cells it is mostly noise: then a table that gives up som
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -18,13 +20,15 @@ import pyarrow as pa
 
 from lambdarr import kronecker
 from lambdarr.choosing import choose, interactions, largest_likelihood, simulated_error, simulated_files
-from lambdarr.designs import check_design
+from lambdarr.designs import Design, listed
 from lambdarr.errors import DataError
 from lambdarr.intervals import Interval, deviations, score_interval
 from lambdarr.likelihood import ENOUGH, project_to_simplex
 from lambdarr.loglinear import all_of_order
 from lambdarr.sources import as_frame
+from lambdarr.surveys import Survey
 from lambdarr.tabulation import Counts, tally
+from lambdarr.waves import shared, waves_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,7 +36,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from lambdarr.choosing import Fitter
-    from lambdarr.designs import Design
 
 Inference = Literal["population", "finite"]
 Method = Literal["auto", "inverse", "ml", "pairwise", "triples", "independence"]
@@ -42,6 +45,9 @@ BOOTSTRAPS = 100
 
 MOST_FITTED = 1 << 22
 """Cells of the largest table that any method but the inverse is fitted to: about a minute."""
+
+MOST_CLUSTERED = 4_096
+"""Cells of the largest table with strata or clusters."""
 
 MAX_COVARIANCE = 10_000
 """Cells above which the dense covariance matrix is not formed (0.8 GB)."""
@@ -75,6 +81,9 @@ class Estimate:
         ½ Σ √(2/π) SE, for other methods the error on a file simulated from a rough but plausible table.
     reason : str
         What the method saw and did, in words.
+    waves : tuple of (float, Estimate)
+        The share and the unbiased estimate of every wave, where reports of several designs were combined. ``design``
+        is then what all have in common, with the smallest λ of each attribute, and ``counts`` are of all reports.
     """
 
     design: Design
@@ -86,6 +95,7 @@ class Estimate:
     standard_errors: NDArray[np.float64]
     expected_error: float
     reason: str
+    waves: tuple[tuple[float, Estimate], ...] = ()
 
     def __repr__(self) -> str:
         table = " × ".join(self.attributes)
@@ -101,6 +111,21 @@ class Estimate:
     def n(self) -> int:
         """Number of reports."""
         return self.counts.n
+
+    @property
+    def reported(self) -> NDArray[np.float64]:
+        """The reports' proportions; of several waves, as they would be had all the λ's of ``design``."""
+        if not self.waves:
+            return self.counts.values / self.counts.total
+        return np.maximum(kronecker.apply(self.design.channels, self.unbiased), 0)
+
+    @property
+    def independent(self) -> float:
+        """How many independent reports of equal weight, under ``design``, tell as much."""
+        if not self.waves:
+            return independent_reports(self.counts)
+        error = sum(share**2 * _total_error(part) for share, part in self.waves)
+        return max(_noise(self.design) / error, 1.0)
 
     @property
     def is_implausible(self) -> bool:
@@ -139,7 +164,7 @@ class Estimate:
         elif around != "unbiased":
             msg = f"around must be 'unbiased' or 'values', got {around!r}"
             raise DataError(msg)
-        elif self.counts.squares is not None:
+        elif self.counts.squares is not None or self.counts.clustered is not None or self.waves:
             lower, upper = self.unbiased - z * self.standard_errors, self.unbiased + z * self.standard_errors
             kind = "asymptotic (Wald)"
         else:
@@ -162,7 +187,7 @@ class Estimate:
                 "that may be wrong; leave out around, or choose the model by method"
             )
             raise DataError(msg)
-        channels, n = self.design.channels, independent_reports(self.counts)
+        channels, n = self.design.channels, self.independent
         fit, _ = _fixed(self.method, self.design)
         errors = [
             fit(channels, reported, n).values - goal
@@ -188,6 +213,10 @@ class Estimate:
         if cells > MAX_COVARIANCE:
             msg = f"a covariance matrix over {cells:,} cells is larger than {MAX_COVARIANCE:,}; ask for a smaller table"
             raise DataError(msg)
+        if self.waves:
+            return np.asarray(sum(share**2 * part.covariance() for share, part in self.waves))
+        if self.counts.clustered is not None:
+            return _clustered_covariance(self.counts, self.design)
         A = kronecker.dense_inverse(self.design.channels)
         second = _second_moment(self.counts).ravel()
         spread = (A * second) @ A.T
@@ -204,6 +233,12 @@ class Estimate:
         The vector has the shape of the table; a sum of cells has variance v · covariance_times(v).
         """
         v = np.asarray(vector, dtype=np.float64)
+        if self.waves:
+            return np.asarray(sum(share**2 * part.covariance_times(v) for share, part in self.waves))
+        if self.counts.clustered is not None:
+            x = kronecker.solve(self.design.channels, v).ravel()
+            spread = self.counts.clustered.covariance_times(x).reshape(v.shape)
+            return kronecker.solve(self.design.channels, spread) / self.counts.total**2
         channels, second = self.design.channels, _second_moment(self.counts)
         result = kronecker.solve(channels, second * kronecker.solve(channels, v))
         u, pi = kronecker.solve(channels, second), self.unbiased
@@ -219,11 +254,12 @@ class Estimate:
         By the exact inverse the smaller table is the sum of the larger one. Other methods estimate it on its own, which
         is closer to the truth than that sum.
         """
-        smaller = self.counts.marginal(attributes)
+        wanted = listed(attributes)
         method: Any = "inverse" if self.method == "simplex" else self.method
         if not isinstance(method, str):
-            method = _collapsed(method, smaller.attributes)
-        result = estimate(smaller, self.design, method=method, inference=self.inference)
+            method = _collapsed(method, wanted)
+        tables = [(part.counts.marginal(wanted), part.design) for _, part in self.waves or ((1.0, self),)]
+        result = estimated(tables, method=method, inference=self.inference)
         return result.to_simplex() if self.method == "simplex" else result
 
     def to_simplex(self) -> Estimate:
@@ -272,21 +308,23 @@ class Estimate:
 
 def estimate(
     reports: Any,
-    design: Design,
+    design: Design | None = None,
     attributes: Iterable[str] | None = None,
     *,
     method: Method | Sequence[Sequence[str]] = "auto",
     inference: Inference = "population",
     weights: str | ArrayLike | None = None,
+    strata: str | ArrayLike | None = None,
+    clusters: str | ArrayLike | None = None,
 ) -> Estimate:
     """Return the estimated joint distribution of some attributes, with standard errors.
 
     Parameters
     ----------
-    reports : table, path or Counts
-        Randomized records, or their counts.
-    design : Design
-        The design they were made with.
+    reports : table, path, Counts or list of (reports, Design)
+        Randomized records, or their counts; or several of either, each with the design it was made with.
+    design : Design, optional
+        The design they were made with, unless it is beside them.
     attributes : iterable of str, optional
         The attributes of the table; needed unless ``reports`` are counts, whose attributes are then taken.
     method : {"auto", "inverse", "ml", "pairwise", "triples", "independence"} or list
@@ -301,6 +339,9 @@ def estimate(
         population and only the randomization is random.
     weights : str or array, optional
         Survey weights: the name of a column, or one number per report.
+    strata, clusters : str or array, optional
+        How people were sampled: the stratum of each report, and the cluster of people who were drawn together. They
+        are in the errors of the unbiased estimate.
 
     Examples
     --------
@@ -310,23 +351,55 @@ def estimate(
     >>> found.values, found.standard_errors
     (array([0.7, 0.3]), array([0.031, 0.031]))
     """
-    check_design(design)
+    survey = Survey(weights, strata, clusters)
+    _check_method(method)
+    survey.check(inference)
+    tables = []
+    for wave in waves_of(reports, design, survey):
+        if isinstance(wave.reports, Counts):
+            if any(given is not None for given in survey):
+                msg = "weights, strata and clusters belong to the tally; counts have theirs already"
+                raise DataError(msg)
+            counts = wave.reports if attributes is None else wave.reports.marginal(attributes)
+        elif attributes is None:
+            msg = f"attributes must name the table to estimate, of: {', '.join(wave.design.names)}"
+            raise DataError(msg)
+        else:
+            attributes = listed(attributes)
+            counts = tally(wave.reports, wave.design, attributes, **wave.survey._asdict())
+        tables.append((counts, wave.design))
+    return estimated(tables, method=method, inference=inference)
+
+
+def _check_method(method: Any) -> None:
     if (isinstance(method, str) and method not in get_args(Method)) or not isinstance(method, str | Sequence):
         msg = f"method must be one of {', '.join(get_args(Method))}, or a list of interactions, got {method!r}"
         raise DataError(msg)
-    if inference not in get_args(Inference):
-        msg = f"inference must be 'population' or 'finite', got {inference!r}"
+
+
+def estimated(
+    tables: Sequence[tuple[Counts, Design]], *, method: Method | Sequence[Sequence[str]], inference: Inference
+) -> Estimate:
+    """Return the estimate from the counts of one or several waves, each with its design."""
+    parts = [_by_inverse(counts, design, inference) for counts, design in tables]
+    whole = parts[0] if len(parts) == 1 else _combined(parts)
+    if method == "inverse":
+        return whole
+    if (cells := whole.values.size) > MOST_FITTED:
+        msg = (
+            f"a table of {cells:,} cells is larger than {MOST_FITTED:,}, which models are fitted to; "
+            'ask for method "inverse" or fewer attributes, or take the table from lr.model'
+        )
         raise DataError(msg)
-    if isinstance(reports, Counts):
-        if weights is not None:
-            msg = "weights belong to the tally; counts have theirs already"
-            raise DataError(msg)
-        counts = reports if attributes is None else reports.marginal(attributes)
-    elif attributes is None:
-        msg = f"attributes must name the table to estimate, of: {', '.join(design.names)}"
-        raise DataError(msg)
-    else:
-        counts = tally(reports, design, attributes, weights=weights)
+    values, error, reason = _believable(
+        method, whole.design, whole.reported, whole.independent, finite=inference == "finite"
+    )
+    kept = method if isinstance(method, str) else tuple(tuple(names) for names in method)
+    return replace(whole, method=kept, values=values, expected_error=error, reason=reason)
+
+
+def _by_inverse(counts: Counts, design: Design, inference: Inference) -> Estimate:
+    """Return the unbiased estimate from reports of one design."""
     part = design.select(counts.attributes)
     sizes = tuple(attribute.size for attribute in part.attributes)
     if counts.values.shape != sizes:
@@ -335,23 +408,59 @@ def estimate(
     if not counts.total > 0:
         msg = "counts must not all be zero; there is nothing to estimate from"
         raise DataError(msg)
-    if method != "inverse" and counts.values.size > MOST_FITTED:
+    unbiased = kronecker.solve(part.channels, counts.values / counts.total)
+    errors = np.sqrt(_variances(counts, part, unbiased, inference))
+    return _unbiased_only(part, counts, inference, unbiased, errors)
+
+
+def _unbiased_only(
+    part: Design, counts: Counts, inference: Inference, unbiased: NDArray[np.float64], errors: NDArray[np.float64]
+) -> Estimate:
+    reason = "unbiased; cells may be negative"
+    error = _error_of_inverse(errors)
+    return Estimate(part, counts, inference, "inverse", unbiased, unbiased, errors, error, reason)
+
+
+def _combined(parts: Sequence[Estimate]) -> Estimate:
+    """Return the unbiased estimate from several waves.
+
+    Each has the share that makes the total error of a population's table smallest, 1/error; of a file, which is all
+    waves together, its share of the records.
+    """
+    design = shared([part.design for part in parts], parts[0].attributes)
+    finite = parts[0].inference == "finite"
+    weights = np.array([part.counts.total if finite else 1 / _total_error(part) for part in parts])
+    shares = (weights / weights.sum()).tolist()
+    counts = functools.reduce(operator.add, (replace(part.counts, clustered=None) for part in parts))
+    unbiased = sum(share * part.unbiased for share, part in zip(shares, parts, strict=True))
+    variances = sum(share**2 * part.standard_errors**2 for share, part in zip(shares, parts, strict=True))
+    whole = _unbiased_only(design, counts, parts[0].inference, np.asarray(unbiased), np.sqrt(variances))
+    return replace(whole, waves=tuple(zip(shares, parts, strict=True)))
+
+
+def _noise(design: Design) -> float:
+    """Return E‖Aeᵧ − π‖² of one report, for evenly spread people: what of eq. (22) the design alone decides."""
+    sizes = [channel.size for channel in design.channels]
+    squares = math.prod((1 + (channel.size - 1) / channel.lam**2) / channel.size for channel in design.channels)
+    return squares - 1 / math.prod(sizes)
+
+
+def _total_error(part: Estimate) -> float:
+    """Return the summed variance of a wave's cells to expect of its design and its number of reports."""
+    return _noise(part.design) / part.independent
+
+
+def _clustered_covariance(counts: Counts, part: Design) -> NDArray[np.float64]:
+    """Return A V A, V the covariance matrix of the reported proportions, where reports are not independent."""
+    assert counts.clustered is not None
+    cells = counts.values.size
+    if cells > MOST_CLUSTERED:
         msg = (
-            f"a table of {counts.values.size:,} cells is larger than {MOST_FITTED:,}, which models are fitted to; "
-            'ask for method "inverse" or fewer attributes, or take the table from lr.model'
+            f"with strata or clusters, a table may have {MOST_CLUSTERED:,} cells, and this has {cells:,}; ask for fewer"
         )
         raise DataError(msg)
-    theta = counts.values / counts.total
-    unbiased = kronecker.solve(part.channels, theta)
-    errors = np.sqrt(_variances(counts, part, unbiased, inference))
-    if method == "inverse":
-        values, error, reason = unbiased, _error_of_inverse(errors), "unbiased; cells may be negative"
-    else:
-        values, error, reason = _believable(
-            method, part, theta, independent_reports(counts), finite=inference == "finite"
-        )
-    kept = method if isinstance(method, str) else tuple(tuple(names) for names in method)
-    return Estimate(part, counts, inference, kept, values, unbiased, errors, error, reason)
+    spread = counts.clustered.covariance().reshape(counts.values.shape * 2)
+    return kronecker.solve([*part.channels, *part.channels], spread).reshape(cells, cells) / counts.total**2
 
 
 def _error_of_inverse(standard_errors: NDArray[np.float64]) -> float:
@@ -361,6 +470,10 @@ def _error_of_inverse(standard_errors: NDArray[np.float64]) -> float:
 def independent_reports(counts: Counts) -> float:
     """Return how many reports of equal weight tell as much: (Σw)²/Σw²."""
     n = float(counts.n) if counts.squares is None else counts.total**2 / max(float(counts.squares.sum()), 1e-300)
+    if counts.clustered is not None:  # as far as the mean variance of the cells goes
+        shares = counts.values / counts.total
+        independent, spread = 1 - float((shares**2).sum()), float(counts.clustered.variances().sum())
+        n = independent * counts.total**2 / spread if spread > 0 and independent > 0 else n
     return max(n, 1.0)
 
 
@@ -436,6 +549,9 @@ def _second_moment(counts: Counts) -> NDArray[np.float64]:
 
 def _variances(counts: Counts, part: Design, pi: NDArray[np.float64], inference: Inference) -> NDArray[np.float64]:
     """Return the variance of every cell of π̂ = A θ̂: docs/theory.md, eq. (19) and (20), with weights eq. (21)."""
+    if counts.clustered is not None:
+        spread = np.diag(_clustered_covariance(counts, part)).reshape(counts.values.shape)
+        return np.maximum(spread, 0)
     second = _second_moment(counts)
     squared = kronecker.solve_squared(part.channels, second)
     u = kronecker.solve(part.channels, second)

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from lambdarr.designs import check_design
 from lambdarr.sources import as_frame
+from lambdarr.surveys import Survey
 from lambdarr.tabulation import Coded, over_reports
 
 if TYPE_CHECKING:
@@ -57,5 +58,5 @@ def unbiased(
             found += [pa.array(np.where(codes == code, a + b, b)) for code in range(attribute.size)]
         return pa.RecordBatch.from_arrays(found, names=names), coded.library
 
-    batches = list(over_reports(reports, part, part.names, None, columns))
+    batches = list(over_reports(reports, part, part.names, Survey(), columns))
     return as_frame(pa.Table.from_batches([batch for batch, _ in batches]), library or batches[-1][1])

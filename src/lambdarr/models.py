@@ -32,6 +32,7 @@ from lambdarr.domain import Decoder, arrow_type
 from lambdarr.errors import DataError
 from lambdarr.sinks import check_target, write_file
 from lambdarr.sources import DELIMITERS, as_frame, format_of
+from lambdarr.surveys import Survey
 from lambdarr.tabulation import MAX_CELLS, Coded, over_reports
 
 if TYPE_CHECKING:
@@ -309,9 +310,9 @@ class _Records(NamedTuple):
 
         def narrow(coded: Coded) -> tuple[list[Codes], Floats | None, str]:
             codes = [coded.codes[name].astype(kind) for name, kind in zip(part.names, kinds, strict=True)]
-            return codes, coded.weights, coded.library
+            return codes, coded.asked.weights, coded.library
 
-        batches = list(over_reports(reports, part, part.names, weights, narrow))
+        batches = list(over_reports(reports, part, part.names, Survey(weights), narrow))
         codes = [np.concatenate([batch[0][place] for batch in batches]) for place in range(len(kinds))]
         each = [batch[1] for batch in batches if batch[1] is not None]
         if each and not any(some.any() for some in each):

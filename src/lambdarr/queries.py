@@ -12,16 +12,18 @@ grow with every attribute in the condition: the standard error says how much.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lambdarr.conditions import product_of
-from lambdarr.designs import check_design
+from lambdarr.conditions import product_of, times, worth
 from lambdarr.errors import DataError
 from lambdarr.intervals import deviations, score_ends
+from lambdarr.surveys import Sample, Survey, joined
 from lambdarr.tabulation import Coded, over_reports
+from lambdarr.waves import shared, waves_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from lambdarr.conditions import Condition, Product
     from lambdarr.designs import Design
     from lambdarr.estimation import Inference
+    from lambdarr.surveys import Asked
+    from lambdarr.waves import Wave
 
     Floats = NDArray[np.float64]
 
@@ -83,22 +87,24 @@ class Answer:
 
 def query(
     reports: Any,
-    design: Design,
+    design: Design | None,
     condition: Condition,
     *,
     given: Condition | None = None,
     versus: Condition | None = None,
     inference: Inference = "population",
     weights: str | ArrayLike | None = None,
+    strata: str | ArrayLike | None = None,
+    clusters: str | ArrayLike | None = None,
 ) -> Answer:
     """Return the share of people with a condition, among all or among some, or the difference between two groups.
 
     Parameters
     ----------
-    reports : table or path
-        Randomized records.
-    design : Design
-        The design they were made with.
+    reports : table, path or list of (reports, Design)
+        Randomized records; or several tables of them, each with the design it was made with.
+    design : Design or None
+        The design they were made with; None if it is beside them.
     condition : mapping
         Attribute → a category, a list of categories, a range of ordered categories ``slice(first, last)`` (both
         included), or a mapping from category to score, 0 for those not named. All of them have to hold; with scores
@@ -111,6 +117,8 @@ def query(
         As for ``estimate``.
     weights : str or array, optional
         Survey weights: the name of a column, or one number per report.
+    strata, clusters : str or array, optional
+        How people were sampled: the stratum of each report, and the cluster of people who were drawn together.
 
     Notes
     -----
@@ -126,29 +134,33 @@ def query(
     >>> found.value, found.standard_error
     (1.25, 0.0362)
     """
-    check_design(design)
-    if inference not in ("population", "finite"):
-        msg = f"inference must be 'population' or 'finite', got {inference!r}"
-        raise DataError(msg)
+    survey = Survey(weights, strata, clusters)
+    survey.check(inference)
     if versus is not None and given is None:
         msg = "versus needs given: the two groups to compare"
         raise DataError(msg)
-    functions = [product_of(design, condition, given)]
-    functions.append(product_of(design, given) if given is not None else {})
+    waves = waves_of(reports, design, survey)
+    asked = [name for part in (condition, given, versus) if isinstance(part, Mapping) for name in part]
+    common = shared([wave.design for wave in waves], dict.fromkeys(asked)) if asked else waves[0].design
+    functions = [product_of(common, condition, given)]
+    functions.append(product_of(common, given) if given is not None else {})
     if versus is not None:
-        functions += [product_of(design, condition, versus), product_of(design, versus)]
-    moments = _moments(reports, design, functions, weights)
+        functions += [product_of(common, condition, versus), product_of(common, versus)]
+    parts = [_moments(wave, functions) for wave in waves]
+    moments = _combined(parts, waves, functions[0], finite=inference == "finite")
     value, influence = _ratio(moments.sums[0], moments.sums[1], "given")
     weight = np.array(influence)
     if versus is not None:
         other, influence = _ratio(moments.sums[2], moments.sums[3], "versus")
         value, weight = value - other, np.array([*weight, *(-x for x in influence)])
     variance = float(weight @ (moments.squares - moments.truths) @ weight)  # of the randomization
-    if inference == "population":
+    if survey.is_complex:
+        variance = max(variance, sum(float(sample.variance(z.T @ weight[:, None])) for z, sample in moments.clustered))
+    elif inference == "population":
         # sampling only adds to it, also where the few reports of a rare answer happen to show no spread
         variance = max(variance, float(weight @ moments.squares @ weight))
-    plain = given is None and weights is None and inference == "population"
-    spread = _spread(design, functions[0], moments) if plain else None
+    plain = given is None and not any(part is not None for part in survey) and inference == "population"
+    spread = _spread(waves[0].design, functions[0], moments) if plain and len(waves) == 1 else None
     return Answer(value, math.sqrt(max(variance, 0.0)), moments.n, inference, spread)
 
 
@@ -189,48 +201,77 @@ class _Moments(NamedTuple):
     """Σ w² z zᵀ."""
     truths: Floats
     """An unbiased estimate of Σ w² f fᵀ of the truths: what of the squares is not randomization."""
+    clustered: list[tuple[Floats, Sample]]
+    """w z of every report, and where it was sampled; only where strata or clusters were given."""
 
 
-def _moments(reports: Any, design: Design, functions: Sequence[Product], weights: str | ArrayLike | None) -> _Moments:
-    """Return sums over all reports, in one pass."""
-    count = len(functions)
+class _Batch(NamedTuple):
+    moments: _Moments
+    z: Floats
+    asked: Asked
+
+
+def _moments(wave: Wave, functions: Sequence[Product]) -> _Moments:
+    """Return sums over all reports of a wave, in one pass."""
+    count, channels = len(functions), wave.design.by_name
     pairs = [(i, j) for i in range(count) for j in range(i + 1)]
-    singles = [_unbiased(design, function) for function in functions]
-    doubles = [_unbiased(design, _times(functions[i], functions[j])) for i, j in pairs]
+    singles = [worth(channels, function) for function in functions]
+    doubles = [worth(channels, times(functions[i], functions[j])) for i, j in pairs]
 
-    def part(coded: Coded) -> _Moments:
-        w = np.ones(coded.rows) if coded.weights is None else coded.weights
+    def part(coded: Coded) -> _Batch:
+        w = np.ones(coded.rows) if coded.asked.weights is None else coded.asked.weights
         z = np.array([_evaluated(single, coded) for single in singles])
         truths = np.zeros((count, count))
         for (i, j), double in zip(pairs, doubles, strict=True):
             truths[i, j] = truths[j, i] = float(w**2 @ _evaluated(double, coded))
-        return _Moments(coded.rows, z @ w, (z * w**2) @ z.T, truths)
+        return _Batch(_Moments(coded.rows, z @ w, (z * w**2) @ z.T, truths, []), z * w, coded.asked)
 
     names = {name for function in functions for name in function}
-    n, sums, squares, truths = 0, np.zeros(count), np.zeros((count, count)), np.zeros((count, count))
-    for found in over_reports(reports, design, names, weights, part):
-        n, sums, squares, truths = n + found.n, sums + found.sums, squares + found.squares, truths + found.truths
-    return _Moments(n, sums, squares, truths)
+    total = _Moments(0, np.zeros(count), np.zeros((count, count)), np.zeros((count, count)), [])
+    kept: list[_Batch] = []
+    for batch in over_reports(wave.reports, wave.design, names, wave.survey, part):
+        total = _added(total, batch.moments, 1.0)
+        if wave.survey.is_complex:
+            kept.append(batch)
+    if not kept:
+        return total
+    asked = joined([batch.asked for batch in kept])
+    sample = Sample.of(asked.strata, asked.clusters, total.n)
+    return total._replace(clustered=[(np.concatenate([batch.z for batch in kept], axis=1), sample)])
 
 
-def _times(first: Product, second: Product) -> Product:
-    product = dict(first)
-    for name, values in second.items():
-        product[name] = product[name] * values if name in product else values
-    return product
+def _combined(parts: Sequence[_Moments], waves: Sequence[Wave], function: Product, *, finite: bool) -> _Moments:
+    """Return the sums over all waves, each weighted by how little noise its design leaves; a file's, all equally."""
+    total = parts[0]
+    if len(parts) > 1:
+        factors = [1.0 if finite else 1 / _noise(wave.design, function) for wave in waves]
+        total = total._replace(
+            n=0, sums=0 * total.sums, squares=0 * total.squares, truths=0 * total.truths, clustered=[]
+        )
+        for part, factor in zip(parts, factors, strict=True):
+            total = _added(total, part, factor)
+    return total
 
 
-def _unbiased(design: Design, function: Product) -> Product:
-    """Return (fⱼ − (1 − λⱼ) f̄ⱼ)/λⱼ for each attribute: what a report is worth."""
-    worth: Product = {}
-    for name, values in function.items():
-        lam = design.select([name]).channels[0].lam
-        worth[name] = (values - (1 - lam) * values.mean()) / lam
-    return worth
+def _noise(design: Design, function: Product) -> float:
+    """Return the variance of what one report is worth, for evenly spread people."""
+    worths = worth(design.by_name, function).values()
+    square = math.prod(float((values**2).mean()) for values in worths)
+    return square - math.prod(float(values.mean()) ** 2 for values in worths) or 1.0
 
 
-def _evaluated(worth: Product, coded: Coded) -> Floats:
+def _added(total: _Moments, part: _Moments, factor: float) -> _Moments:
+    return _Moments(
+        total.n + part.n,
+        total.sums + factor * part.sums,
+        total.squares + factor**2 * part.squares,
+        total.truths + factor**2 * part.truths,
+        total.clustered + [(factor * z, sample) for z, sample in part.clustered],
+    )
+
+
+def _evaluated(function: Product, coded: Coded) -> Floats:
     result = np.ones(coded.rows)
-    for name, values in worth.items():
+    for name, values in function.items():
         result *= values.take(coded.codes[name])
     return result

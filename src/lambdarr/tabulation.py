@@ -17,7 +17,7 @@ from lambdarr.domain import encode
 from lambdarr.errors import DataError
 from lambdarr.parallel import ahead, in_order, worth_compiling
 from lambdarr.sources import check_present, open_source
-from lambdarr.weighting import weights_of
+from lambdarr.surveys import Asked, Clustered, Reading, Sample, Survey, joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -52,6 +52,8 @@ class Counts:
         Number of reports.
     squares : array, optional
         Sum of the squared weights per cell; None if the reports are not weighted.
+    clustered : Clustered, optional
+        The same table cluster by cluster, where strata or clusters were given.
     library : str
         The library whose frames the reports came in, in which results are given back.
     """
@@ -61,6 +63,7 @@ class Counts:
     n: int
     squares: NDArray[np.float64] | None = None
     library: str = "pyarrow"
+    clustered: Clustered | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", tuple(self.attributes))
@@ -113,11 +116,19 @@ class Counts:
             return np.asarray(table.sum(axis=summed).transpose(order))
 
         squares = None if self.squares is None else reduce(self.squares)
-        return Counts(wanted, reduce(self.values), self.n, squares, self.library)
+        values = reduce(self.values)
+        clustered = None
+        if self.clustered is not None:
+            codes = np.indices(self.values.shape).reshape(len(self.attributes), -1)[kept]
+            clustered = self.clustered.marginal(np.ravel_multi_index(tuple(codes), values.shape))
+        return Counts(wanted, values, self.n, squares, self.library, clustered)
 
     def __add__(self, other: Counts) -> Counts:
         if self.attributes != other.attributes or self.values.shape != other.values.shape:
             msg = f"counts of {self.attributes} and of {other.attributes} cannot be added; tally the same attributes"
+            raise DataError(msg)
+        if self.clustered is not None or other.clustered is not None:
+            msg = "counts with strata or clusters cannot be added; tally all reports at once"
             raise DataError(msg)
         squares = None
         if self.squares is not None or other.squares is not None:  # a report without weight has weight 1
@@ -127,7 +138,15 @@ class Counts:
         return Counts(self.attributes, self.values + other.values, self.n + other.n, squares, self.library)
 
 
-def tally(reports: Any, design: Design, attributes: Iterable[str], *, weights: str | ArrayLike | None = None) -> Counts:
+def tally(
+    reports: Any,
+    design: Design,
+    attributes: Iterable[str],
+    *,
+    weights: str | ArrayLike | None = None,
+    strata: str | ArrayLike | None = None,
+    clusters: str | ArrayLike | None = None,
+) -> Counts:
     """Return the k-way table of counts of some attributes.
 
     Parameters
@@ -140,6 +159,8 @@ def tally(reports: Any, design: Design, attributes: Iterable[str], *, weights: s
         The k attributes, in the order of the table's axes.
     weights : str or array, optional
         Survey weights: the name of a column, or one number per report.
+    strata, clusters : str or array, optional
+        How people were sampled: the stratum of each report, and the cluster of people who were drawn together.
 
     Examples
     --------
@@ -149,41 +170,53 @@ def tally(reports: Any, design: Design, attributes: Iterable[str], *, weights: s
     >>> lr.tally(pa.table({"sex": ["F", "M", "F"]}), design, ["sex"]).values
     array([2., 1.])
     """
-    return tallies(reports, design, [attributes], weights=weights)[0]
+    return tallies(reports, design, [attributes], weights=weights, strata=strata, clusters=clusters)[0]
 
 
 def tallies(
-    reports: Any, design: Design, tables: Sequence[Iterable[str]], *, weights: str | ArrayLike | None = None
+    reports: Any,
+    design: Design,
+    tables: Sequence[Iterable[str]],
+    *,
+    weights: str | ArrayLike | None = None,
+    strata: str | ArrayLike | None = None,
+    clusters: str | ArrayLike | None = None,
 ) -> list[Counts]:
     """Return the counts of several tables from one pass over the reports.
 
     Parameters
     ----------
-    reports, design, weights
+    reports, design, weights, strata, clusters
         As for ``tally``.
     tables : sequence of iterables of str
         The attributes of each table.
     """
     check_design(design)
+    survey = Survey(weights, strata, clusters)
     parts = [design.select(attributes) for attributes in tables]
     for part in parts:
         _check_cells(part)
 
     def count(coded: Coded) -> _Counted:
         compiled = worth_compiling(coded.first_row + coded.rows, enough=_COMPILED_FROM)
-        cells = [_Cells.of(part, coded.codes, coded.weights, compiled=compiled) for part in parts]
-        return _Counted(coded.rows, coded.library, cells)
+        places = [_places(part, coded.codes, compiled=compiled) for part in parts]
+        cells = [_Cells.of(here, coded.asked.weights, _cells(part)) for here, part in zip(places, parts, strict=True)]
+        return _Counted(coded.rows, coded.library, cells, coded.asked, places if survey.is_complex else [])
 
     n, library = 0, "pyarrow"
     values = [np.zeros(_cells(part)) for part in parts]
     squares = [np.zeros(_cells(part)) if weights is not None else None for part in parts]
-    for counted in over_reports(reports, design, {name for part in parts for name in part.names}, weights, count):
+    kept: list[_Counted] = []
+    for counted in over_reports(reports, design, {name for part in parts for name in part.names}, survey, count):
         n, library = n + counted.rows, counted.library
         for cells, table, squared in zip(counted.cells, values, squares, strict=True):
             cells.add_to(table, squared)
+        if survey.is_complex:
+            kept.append(counted)
     if weights is not None and not values[0].any():
         msg = "weights must not all be zero"
         raise DataError(msg)
+    clustered = _clustered(kept, parts) if survey.is_complex else [None] * len(parts)
     return [
         Counts(
             part.names,
@@ -191,8 +224,9 @@ def tallies(
             n,
             None if square is None else square.reshape(_sizes(part)),
             library,
+            by_cluster,
         )
-        for part, table, square in zip(parts, values, squares, strict=True)
+        for part, table, square, by_cluster in zip(parts, values, squares, clustered, strict=True)
     ]
 
 
@@ -202,43 +236,50 @@ class Coded(NamedTuple):
     rows: int
     first_row: int
     codes: dict[str, Codes]
-    weights: Floats | None
+    asked: Asked
     library: str
+    public: dict[str, pa.Array]
+    """Columns that are not randomized, where they were asked for."""
+    as_text: bool
+    """Whether they are text as it stood in a text file."""
 
 
 def over_reports(
     reports: Any,
     design: Design,
     names: Collection[str],
-    weights: str | ArrayLike | None,
+    survey: Survey,
     work: Callable[[Coded], Result],
+    *,
+    public: Sequence[str] = (),
 ) -> Iterator[Result]:
     """Yield what ``work`` makes of each batch of reports, in order, on all cores: the one pass that all verbs take."""
     source = open_source(reports)
-    weigh = weights_of(weights)
+    reading = Reading(survey)
     attributes = {attribute.name: attribute for attribute in design.attributes if attribute.name in names}
-    columns = [*attributes, *(name for name in weigh.columns if name not in attributes)]
+    columns = [*attributes, *dict.fromkeys(name for name in (*public, *reading.columns) if name not in attributes)]
     check_present(columns, source.names, known=design.names)
 
-    def jobs() -> Iterator[tuple[pa.RecordBatch, int]]:
+    def jobs() -> Iterator[tuple[pa.RecordBatch, int, Asked]]:
         row = 0
         for batch in ahead(source.batches(columns, encoded=list(attributes))):
-            yield batch, row
+            yield batch, row, reading.of(batch, row)
             row += batch.num_rows
 
-    def coded(job: tuple[pa.RecordBatch, int]) -> tuple[int, Result]:
-        batch, row = job
+    def coded(job: tuple[pa.RecordBatch, int, Asked]) -> tuple[int, Result]:
+        batch, row, asked = job
         codes = {
             name: encode(attribute, batch.column(name), as_text=source.as_text, first_row=row + 1)
             for name, attribute in attributes.items()
         }
-        return batch.num_rows, work(Coded(batch.num_rows, row, codes, weigh.of(batch, row), source.library))
+        beside = {name: batch.column(name) for name in public}
+        return batch.num_rows, work(Coded(batch.num_rows, row, codes, asked, source.library, beside, source.as_text))
 
     n = 0
     for rows, result in in_order(coded, jobs()):
         n += rows
         yield result
-    weigh.check_end(n)
+    reading.check_end(n)
     if not n:
         msg = "the reports have no rows; there is nothing to count"
         raise DataError(msg)
@@ -248,6 +289,19 @@ class _Counted(NamedTuple):
     rows: int
     library: str
     cells: list[_Cells]
+    asked: Asked
+    places: list[NDArray[np.int64]]
+    """The cell of every report in each table, where clusters need them."""
+
+
+def _clustered(batches: Sequence[_Counted], parts: Sequence[Design]) -> list[Clustered]:
+    """Return the tables cluster by cluster."""
+    asked = joined([batch.asked for batch in batches])
+    sample = Sample.of(asked.strata, asked.clusters, sum(batch.rows for batch in batches))
+    return [
+        Clustered.of(sample, np.concatenate([batch.places[table] for batch in batches]), asked.weights, _cells(part))
+        for table, part in enumerate(parts)
+    ]
 
 
 class _Cells(NamedTuple):
@@ -259,18 +313,8 @@ class _Cells(NamedTuple):
     weights: Floats | None
 
     @classmethod
-    def of(cls, part: Design, codes: dict[str, Codes], weights: Floats | None, *, compiled: bool) -> _Cells:
-        """Find the cell of every record; sum them up here, in the thread of the batch, if the table is small."""
-        places = np.zeros(len(codes[part.names[0]]), dtype=np.int64)
-        for attribute in part.attributes:
-            if compiled:
-                from lambdarr import kernels
-
-                kernels.locate(places, codes[attribute.name], attribute.size)
-            else:
-                places *= attribute.size
-                places += codes[attribute.name]
-        cells = _cells(part)
+    def of(cls, places: NDArray[np.int64], weights: Floats | None, cells: int) -> _Cells:
+        """Sum up the records of each cell here, in the thread of the batch, if the table is small."""
         if cells > len(places):
             return cls(None, None, places, weights)
         sums = np.bincount(places, weights, minlength=cells).astype(np.float64)
@@ -287,6 +331,20 @@ class _Cells(NamedTuple):
             np.add.at(table, self.places, 1.0 if self.weights is None else self.weights)
             if squares is not None and self.weights is not None:
                 np.add.at(squares, self.places, self.weights**2)
+
+
+def _places(part: Design, codes: dict[str, Codes], *, compiled: bool) -> NDArray[np.int64]:
+    """Return the cell of every record in a table."""
+    places = np.zeros(len(codes[part.names[0]]), dtype=np.int64)
+    for attribute in part.attributes:
+        if compiled:
+            from lambdarr import kernels
+
+            kernels.locate(places, codes[attribute.name], attribute.size)
+        else:
+            places *= attribute.size
+            places += codes[attribute.name]
+    return places
 
 
 def _sizes(part: Design) -> tuple[int, ...]:

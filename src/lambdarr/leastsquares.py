@@ -1,0 +1,186 @@
+"""Linear regression on reports: least squares from unbiased moments, in closed form.
+
+With x the predictors of a record as its truth has them, β = (Σ w x xᵀ)⁻¹ Σ w x y. A report gives an unbiased value of
+each product: of attributes that differ, the product of what each is worth; within one attribute, what the product
+itself is worth. So with z what a report is worth for x,
+
+    M = z zᵀ + K,     K[c, d] = T(f_c f_d) − T f_c · T f_d     for columns that share an attribute
+
+is unbiased for x xᵀ, and z y for x y. K is a small table over the categories of the attributes shared: no record is
+looked at more than once. Equations (35) and (36) of docs/theory.md.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from lambdarr.conditions import times, worth
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from lambdarr.channel import Channel
+    from lambdarr.conditions import Product
+    from lambdarr.domain import Codes
+    from lambdarr.formulas import Columns, Outcome
+
+    Floats = NDArray[np.float64]
+    Places = NDArray[np.int64]
+
+_CHUNK = 1 << 16
+
+
+class _Shared(NamedTuple):
+    """Two sets of columns that have attributes in common."""
+
+    first: Places
+    second: Places
+    attributes: tuple[str, ...]
+    table: Floats
+    """K for each cell of the attributes: cells × first × second."""
+    plain: bool
+    """Whether their public parts are all 1."""
+
+
+class LinearReports:
+    """What reports of one design are worth for a linear regression.
+
+    Parameters
+    ----------
+    columns : Columns
+        The predictors.
+    outcome : Outcome
+        The outcome.
+    channels : dict
+        The channel of each attribute in the formula.
+    codes : dict
+        The reported codes of each attribute.
+    weights : array
+        One per report.
+    """
+
+    def __init__(
+        self,
+        columns: Columns,
+        outcome: Outcome,
+        channels: Mapping[str, Channel],
+        codes: dict[str, Codes],
+        weights: Floats,
+    ) -> None:
+        self._columns, self._outcome, self._codes, self.weights = columns, outcome, codes, weights
+        self._worths = [worth(channels, function) for function in columns.functions]
+        self._of_outcome = None
+        if outcome.attribute is not None:
+            self._of_outcome = worth(channels, {outcome.attribute: outcome.values})[outcome.attribute]
+        public = columns.public
+        plain = np.ones(len(columns.names), dtype=bool) if public is None else (public == 1).all(axis=0)
+        self._shared = list(_all_shared(columns.functions, self._worths, channels, plain))
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether predictors are as the truths have them."""
+        return not any(shared.table.any() for shared in self._shared)
+
+    def moments(self) -> tuple[Floats, Floats]:
+        """Return unbiased estimates of Σ w x xᵀ and Σ w x y."""
+        size = len(self._columns.names)
+        squares, products = np.zeros((size, size)), np.zeros(size)
+        for rows in self._chunks():
+            z, y, w = self._worth(rows), self._outcome_worth(rows), self.weights[rows]
+            weighted = z * w[:, None]
+            squares += weighted.T @ z
+            products += weighted.T @ y
+            for shared in self._shared:
+                squares[np.ix_(shared.first, shared.second)] += self._sum_of(shared, rows, w)
+        return squares, products
+
+    def scores(self, beta: Floats) -> Iterator[tuple[slice, Floats]]:
+        """Yield the scores z (y − zβ) − Kβ of chunks of reports; they sum to zero at the estimate."""
+        for rows in self._chunks():
+            z = self._worth(rows)
+            yield rows, z * (self._outcome_worth(rows) - z @ beta)[:, None] - self._shared_times(rows, beta)
+
+    def squares_times(self, vector: Floats) -> Iterator[tuple[slice, Floats]]:
+        """Yield M times a vector, for chunks of reports."""
+        for rows in self._chunks():
+            z = self._worth(rows)
+            yield rows, z * (z @ vector)[:, None] + self._shared_times(rows, vector)
+
+    def _chunks(self) -> Iterator[slice]:
+        n = len(self.weights)
+        return (slice(first, min(first + _CHUNK, n)) for first in range(0, n, _CHUNK))
+
+    def _worth(self, rows: slice) -> Floats:
+        public = self._columns.public
+        z = np.ones((rows.stop - rows.start, len(self._worths))) if public is None else public[rows].copy()
+        for column, function in enumerate(self._worths):
+            for name, values in function.items():
+                z[:, column] *= values.take(self._codes[name][rows])
+        return z
+
+    def _outcome_worth(self, rows: slice) -> Floats:
+        if self._of_outcome is None:
+            return self._outcome.values[rows]
+        assert self._outcome.attribute is not None
+        return np.asarray(self._of_outcome.take(self._codes[self._outcome.attribute][rows]))
+
+    def _cells(self, shared: _Shared, rows: slice) -> Places:
+        cells = np.zeros(rows.stop - rows.start, dtype=np.int64)
+        for name in shared.attributes:
+            size = next(len(function[name]) for function in self._worths if name in function)
+            cells = cells * size + self._codes[name][rows]
+        return cells
+
+    def _sum_of(self, shared: _Shared, rows: slice, w: Floats) -> Floats:
+        """Return Σ w g gᵀ K over some reports, g the public parts."""
+        cells, public = self._cells(shared, rows), self._columns.public
+        if shared.plain or public is None:
+            in_cell = np.bincount(cells, w, minlength=len(shared.table))
+            return np.asarray(np.tensordot(in_cell, shared.table, axes=1))
+        first, second = public[rows][:, shared.first] * w[:, None], public[rows][:, shared.second]
+        return np.asarray(np.einsum("ic,id,icd->cd", first, second, shared.table[cells], optimize=True))
+
+    def _shared_times(self, rows: slice, vector: Floats) -> Floats:
+        """Return K times a vector, for each of some reports."""
+        result = np.zeros((rows.stop - rows.start, len(self._worths)))
+        public = self._columns.public
+        for shared in self._shared:
+            cells = self._cells(shared, rows)
+            if shared.plain or public is None:
+                result[:, shared.first] += (shared.table @ vector[shared.second])[cells]
+            else:
+                pulled = np.einsum(
+                    "icd,id->ic", shared.table[cells], public[rows][:, shared.second] * vector[shared.second]
+                )
+                result[:, shared.first] += public[rows][:, shared.first] * pulled
+        return result
+
+
+def _all_shared(
+    functions: Sequence[Product], worths: Sequence[Product], channels: Mapping[str, Channel], plain: NDArray[np.bool_]
+) -> Iterator[_Shared]:
+    """Yield K for all sets of columns that have attributes in common."""
+    sets: dict[tuple[tuple[str, ...], bool], list[int]] = {}
+    for column, function in enumerate(functions):
+        sets.setdefault((tuple(sorted(function)), bool(plain[column])), []).append(column)
+    for ((names, one), first), ((others, other), second) in itertools.product(sets.items(), repeat=2):
+        if not set(names) & set(others):
+            continue
+        attributes = tuple(sorted({*names, *others}))
+        sizes = [channels[name].size for name in attributes]
+
+        def over_cells(function: Product, attributes: tuple[str, ...] = attributes, sizes: list[int] = sizes) -> Floats:
+            axes = [function.get(name, np.ones(size)) for name, size in zip(attributes, sizes, strict=True)]
+            return np.asarray(functools.reduce(np.multiply.outer, axes)).ravel()
+
+        table = np.empty((int(np.prod(sizes)), len(first), len(second)))
+        for (i, c), (j, d) in itertools.product(enumerate(first), enumerate(second)):
+            product = worth(channels, times(functions[c], functions[d]))
+            table[:, i, j] = over_cells(product) - over_cells(times(worths[c], worths[d]))
+        yield _Shared(np.array(first), np.array(second), attributes, table, one and other)

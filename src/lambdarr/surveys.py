@@ -1,0 +1,297 @@
+"""How people were asked: survey weights, strata and clusters, and the variance that these give a sum of scores.
+
+Every estimate here is, to first order, a sum over reports of one unbiased score each. So the textbook variance of a
+stratified, clustered sample holds for all of them: add up the scores of each cluster, and see how far the clusters of a
+stratum are from one another (``variance``; docs/theory.md, eq. (34)).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from lambdarr.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float64]
+    Groups = NDArray[np.int64]
+
+
+class Survey(NamedTuple):
+    """What a user says of the sample: for each, the name of a column, one value per report, or nothing."""
+
+    weights: str | ArrayLike | None = None
+    strata: str | ArrayLike | None = None
+    clusters: str | ArrayLike | None = None
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether reports are not simply independent of each other."""
+        return self.strata is not None or self.clusters is not None
+
+    def check(self, inference: str) -> None:
+        """Refuse an inference that is none, or that the sample cannot have."""
+        if inference not in ("population", "finite"):
+            msg = f"inference must be 'population' or 'finite', got {inference!r}"
+            raise DataError(msg)
+        if inference == "finite" and self.is_complex:
+            msg = (
+                "strata and clusters say how people were sampled, and with inference 'finite' nobody was: the file is "
+                "the population; leave them out, or ask for 'population'"
+            )
+            raise DataError(msg)
+
+
+class Asked(NamedTuple):
+    """How the people behind one batch of reports were asked."""
+
+    weights: Floats | None
+    strata: Groups | None
+    clusters: Groups | None
+
+
+def joined(parts: Sequence[Asked]) -> Asked:
+    """Return how all people were asked, batch after batch."""
+    return Asked(*(None if part[0] is None else np.concatenate(part) for part in zip(*parts, strict=True)))
+
+
+class Reading:
+    """The weights, strata and clusters of reports, checked as the reports go by."""
+
+    def __init__(self, survey: Survey) -> None:
+        self._weights = _Column("weights", survey.weights)
+        self._groups = {kind: _Column(kind, getattr(survey, kind)) for kind in ("strata", "clusters")}
+        self._known: dict[str, dict[Any, int]] = {kind: {} for kind in self._groups}
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns to read beside the attributes."""
+        return [column.name for column in (self._weights, *self._groups.values()) if column.name is not None]
+
+    def of(self, batch: pa.RecordBatch, row: int) -> Asked:
+        """Return what is known of a batch whose first row is ``row`` (from 0); batches have to come in order."""
+        weights = self._weights.of(batch, row)
+        return Asked(None if weights is None else _as_weights(weights, row + 1), *(
+            None if (values := column.of(batch, row)) is None else self._numbered(kind, values, row + 1)
+            for kind, column in self._groups.items()
+        ))  # fmt: skip
+
+    def _numbered(self, kind: str, values: pa.Array, first_row: int) -> Groups:
+        """Return the groups as numbers, the same ones in every batch."""
+        encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+        if encoded.null_count or encoded.dictionary.null_count:
+            row = first_row + next(place for place, value in enumerate(encoded) if value.as_py() is None)
+            msg = f"{kind} must not be missing, and one is at row {row:,}; give every report its own, or leave it out"
+            raise DataError(msg)
+        known = self._known[kind]
+        numbers = [known.setdefault(value, len(known)) for value in encoded.dictionary.to_pylist()]
+        return np.asarray(np.array(numbers, dtype=np.int64).take(encoded.indices.to_numpy(zero_copy_only=False)))
+
+    def check_end(self, n: int) -> None:
+        """Refuse values that are more than the reports."""
+        for column in (self._weights, *self._groups.values()):
+            column.check_end(n)
+
+
+class _Column:
+    """One value per report: a column of the reports, or an array beside them."""
+
+    def __init__(self, kind: str, given: str | ArrayLike | None) -> None:
+        self.kind = kind
+        self.name = given if isinstance(given, str) else None
+        self._given: pa.Array | None = None
+        if given is not None and self.name is None:
+            try:
+                values = np.asarray(given, dtype=np.float64 if kind == "weights" else None).ravel()
+                self._given = pa.array(values.tolist() if values.dtype == object else values)
+            except (TypeError, ValueError, pa.ArrowException):  # whose message repeats the value
+                what = "numbers" if kind == "weights" else "values of one type"
+                msg = f"{kind} must be {what}, one per report, or the name of a column"
+                raise DataError(msg) from None
+
+    def of(self, batch: pa.RecordBatch, row: int) -> pa.Array | None:
+        if self.name is not None:
+            return batch.column(self.name)
+        if self._given is None:
+            return None
+        found = self._given.slice(row, batch.num_rows)
+        if len(found) != batch.num_rows:
+            msg = f"{self.kind} must be one value per report, and end at row {row + len(found):,}"
+            raise DataError(msg)
+        return found
+
+    def check_end(self, n: int) -> None:
+        if self._given is not None and len(self._given) != n:
+            msg = f"{self.kind} must be one value per report, got {len(self._given):,} for {n:,} reports"
+            raise DataError(msg)
+
+
+def _as_weights(column: pa.Array, first_row: int) -> Floats:
+    try:
+        found = np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
+    except pa.ArrowException:
+        row = first_row + next((place for place, value in enumerate(column) if not _is_number(value)), 0)
+        msg = f"weights must be numbers, and their column holds something else, first at row {row:,}"
+        raise DataError(msg) from None
+    bad = np.flatnonzero(~(np.isfinite(found) & (found >= 0)))
+    if len(bad):
+        msg = (
+            f"weights must not be negative, missing or infinite, and {len(bad):,} are, first at row "
+            f"{first_row + int(bad[0]):,}; give every report a weight of 0 or more"
+        )
+        raise DataError(msg)
+    return found
+
+
+def _is_number(value: pa.Scalar) -> bool:
+    try:
+        value.cast(pa.float64())
+    except pa.ArrowException:
+        return False
+    return True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """Which reports belong together: each one's cluster, numbered from 0, and each cluster's stratum.
+
+    Parameters
+    ----------
+    cluster : array
+        The cluster of every report.
+    stratum : array
+        The stratum of every cluster.
+    """
+
+    cluster: Groups
+    stratum: Groups
+    clusters_in: Groups = field(init=False)
+    """How many clusters each stratum has."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "clusters_in", np.bincount(self.stratum))
+        if (self.clusters_in == 1).any():
+            alone = int((self.clusters_in == 1).sum())
+            unit = "cluster" if len(self.stratum) < len(self.cluster) else "report"
+            msg = (
+                f"{alone:,} of {len(self.clusters_in):,} strata have one {unit} only, whose variance cannot be seen; "
+                "join them to a similar stratum"
+            )
+            raise DataError(msg)
+
+    @classmethod
+    def of(cls, strata: Groups | None, clusters: Groups | None, n: int) -> Sample:
+        """Return the sample of n reports; a cluster lies in one stratum, so the same name in another is another one."""
+        if clusters is None:
+            stratum = np.zeros(n, dtype=np.int64) if strata is None else np.unique(strata, return_inverse=True)[1]
+            return cls(np.arange(n), stratum)
+        if strata is None:
+            strata = np.zeros(n, dtype=np.int64)
+        both = strata * (int(clusters.max()) + 1) + clusters
+        _, first, cluster = np.unique(both, return_index=True, return_inverse=True)
+        return cls(cluster, np.unique(strata[first], return_inverse=True)[1])
+
+    def totals(self, scores: Floats) -> Floats:
+        """Return the sum of the scores (a row per report) of each cluster."""
+        count = len(self.stratum)
+        if count == len(self.cluster):
+            return scores[np.argsort(self.cluster)]
+        columns = [np.bincount(self.cluster, column, minlength=count) for column in scores.T]
+        return np.stack(columns, axis=1) if columns else np.zeros((count, 0))
+
+    def variance(self, scores: Floats) -> Floats:
+        """Return the covariance matrix of the sum of all scores: docs/theory.md, eq. (34)."""
+        totals = self.totals(scores)
+        return np.asarray(self.spread(totals).T @ totals)
+
+    def spread(self, totals: Floats) -> Floats:
+        """Return the clusters' totals around the mean of their stratum, times n/(n − 1) of its n clusters."""
+        count = len(self.clusters_in)
+        sums = np.stack([np.bincount(self.stratum, column, minlength=count) for column in totals.T], axis=1)
+        around = totals - (sums / self.clusters_in[:, None])[self.stratum]
+        return np.asarray(around * self.factor[:, None])
+
+    @property
+    def factor(self) -> Floats:
+        """n/(n − 1) of every cluster, n the number of clusters in its stratum."""
+        return np.asarray((self.clusters_in / (self.clusters_in - 1))[self.stratum])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Clustered:
+    """A table of reports, cluster by cluster: what its variance needs where reports are not independent.
+
+    Parameters
+    ----------
+    sample : Sample
+        The clusters, each as one report.
+    totals : sparse matrix
+        The weight in every cell of the table, a row per cluster.
+    """
+
+    sample: Sample
+    totals: Any
+
+    @classmethod
+    def of(cls, sample: Sample, places: Groups, weights: Floats | None, cells: int) -> Clustered:
+        """Return the table of reports that are in these cells."""
+        from scipy import sparse
+
+        count = len(sample.stratum)
+        weights = np.ones(len(places)) if weights is None else weights
+        totals = sparse.csr_array((weights, (sample.cluster, places)), shape=(count, cells))
+        return cls(Sample(np.arange(count), sample.stratum), totals)
+
+    def marginal(self, cells: Groups) -> Clustered:
+        """Return the table in which each cell is added to one of a smaller table."""
+        from scipy import sparse
+
+        shape = (len(cells), int(cells.max()) + 1)
+        into = sparse.csr_array((np.ones(len(cells)), (np.arange(len(cells)), cells)), shape=shape)
+        return Clustered(self.sample, self.totals @ into)
+
+    def covariance_times(self, vector: Floats) -> Floats:
+        """Return the covariance matrix of the sums per cell, less what their total brings along, times a vector."""
+        weight, shares = self._weights_and_shares()
+        scores = self.totals @ vector - weight * float(shares @ vector)
+        around = self.sample.spread(scores[:, None])[:, 0]
+        return np.asarray(self.totals.T @ around - shares * float(weight @ around))
+
+    def covariance(self) -> Floats:
+        """Return that matrix."""
+        weight, shares = self._weights_and_shares()
+        factor = self.sample.factor
+        pulled = self.totals.T @ (factor * weight)
+        result = (self.totals.T * factor @ self.totals).toarray()
+        result += -np.outer(pulled, shares) - np.outer(shares, pulled)
+        result += float(weight**2 @ factor) * np.outer(shares, shares)
+        sums = self._of_strata(weight, shares)
+        return np.asarray(result - (sums / (self.sample.clusters_in - 1)[:, None]).T @ sums)
+
+    def variances(self) -> Floats:
+        """Return the diagonal of that matrix."""
+        weight, shares = self._weights_and_shares()
+        factor = self.sample.factor
+        result = self.totals.power(2).T @ factor - 2 * shares * (self.totals.T @ (factor * weight))
+        result += float(weight**2 @ factor) * shares**2
+        sums = self._of_strata(weight, shares)
+        return np.asarray(result - (sums**2 / (self.sample.clusters_in - 1)[:, None]).sum(axis=0))
+
+    def _of_strata(self, weight: Floats, shares: Floats) -> Floats:
+        """Return the sum of the clusters' scores per stratum and cell."""
+        from scipy import sparse
+
+        stratum = self.sample.stratum
+        into = sparse.csr_array((np.ones(len(stratum)), (stratum, np.arange(len(stratum)))))
+        return np.asarray((into @ self.totals).toarray() - np.outer(np.asarray(into @ weight), shares))
+
+    def _weights_and_shares(self) -> tuple[Floats, Floats]:
+        weight = np.asarray(self.totals.sum(axis=1)).ravel()
+        return weight, np.asarray(self.totals.sum(axis=0)).ravel() / weight.sum()
