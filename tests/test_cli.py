@@ -14,7 +14,7 @@ import lambdarr as lr
 from lambdarr.cli import app
 from tests.files import write
 
-COMMANDS = ["design", "show", "randomize", "estimate", "query", "audit", "paper", "demo"]
+COMMANDS = ["design", "show", "randomize", "estimate", "query", "correlate", "synthesize", "audit", "paper", "demo"]
 FORMATS = ["csv", "tsv", "parquet", "arrow"]
 SCHEMA = json.loads((Path(__file__).parents[1] / "spec" / "design.schema.json").read_text(encoding="utf-8"))
 MEASURES = {"bits", "strength", "epsilon", "truthfulness"}
@@ -328,6 +328,7 @@ def test_no_command_writes_over_what_it_reads_even_when_forced(tmp_path, design_
         ["randomize", path, "-d", design_path, "-o", path],
         ["design", path, "-o", path, "--lam", "0.5", "--columns", "sex"],
         ["estimate", path, "-d", design_path, "-t", "sex", "-o", design_path],
+        ["correlate", path, "-d", design_path, "-o", design_path],
     ):
         result = CliRunner().invoke(app, [str(argument) for argument in [*arguments, "--force"]])
         assert result.exit_code == 2
@@ -606,6 +607,12 @@ def test_help_lists_every_command(command):
     assert f" {command} " in run("--help").stdout
 
 
+def test_help_lists_the_commands_in_the_order_of_the_work():
+    shown = run("--help").stdout.partition("Commands")[2]
+    places = [shown.index(f" {command} ") for command in COMMANDS]
+    assert places == sorted(places)
+
+
 def test_an_unknown_command_is_refused():
     assert "anonymize" in refuse("anonymize")
 
@@ -719,6 +726,57 @@ def test_correlate_in_every_format(reports, design_path, design):
     assert f"{expected.correlation.value:.3f}" in latex
 
 
+@pytest.mark.parametrize(("format", "ending"), [("csv", "csv"), ("json", "json"), ("latex", "tex")])
+def test_correlate_writes_to_a_file_what_it_would_print(reports, design_path, tmp_path, format, ending):
+    arguments = ["correlate", reports, "-d", design_path]
+    printed = run(*arguments, "--format", format).stdout
+    said = run(*arguments, "-o", tmp_path / f"out.{ending}").stdout
+    assert (tmp_path / f"out.{ending}").read_text(encoding="utf-8") == printed
+    assert "3 pairs written to" in said
+    run(*arguments, "--format", format, "-o", tmp_path / "out.other")
+    assert (tmp_path / "out.other").read_text(encoding="utf-8") == printed
+
+
+def test_correlate_writes_a_table_to_a_file(reports, design_path, tmp_path):
+    said = run("correlate", reports, "-d", design_path, "--columns", "sex,vote", "-o", tmp_path / "out.TXT").stdout
+    assert "How attributes go together" in (tmp_path / "out.TXT").read_text(encoding="utf-8")
+    assert "1 pair written to" in said
+
+
+def test_correlate_replaces_an_existing_file_when_forced(reports, design_path, tmp_path):
+    target = tmp_path / "out.csv"
+    target.write_text("old", encoding="utf-8")
+    arguments = ["correlate", reports, "-d", design_path, "-o", target]
+    assert "--force" in refuse(*arguments)
+    assert target.read_text(encoding="utf-8") == "old"
+    run(*arguments, "--force")
+    assert target.read_text(encoding="utf-8").startswith("first,second,")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["-o", "out.parquet"], ".csv, .json, .txt, .tex"),
+        (["-o", "out.csv", "--level", "1"], "level must be between 0 and 1"),
+        (["-o", "out.csv", "--columns", "sex,height"], "'height'"),
+    ],
+    ids=" ".join,
+)
+def test_correlate_leaves_no_file_when_it_refuses(reports, design_path, tmp_path, monkeypatch, options, said):
+    monkeypatch.chdir(tmp_path)
+    assert said in refuse("correlate", reports, "-d", design_path, *options)
+    assert not list(tmp_path.glob("out.*"))
+
+
+def test_correlate_escapes_names_for_latex(tmp_path):
+    names = ["R&D_1 {50%}", "a\\b~c^d"]
+    reports = write(pa.table({name: ["x", "y", "y"] * 20 for name in names}), tmp_path / "reports.csv")
+    lr.design({name: ["x", "y"] for name in names}, lam=0.9).save(tmp_path / "d.json")
+    latex = run("correlate", reports, "-d", tmp_path / "d.json", "--format", "latex").stdout
+    escaped = "R\\&D\\_1 \\{50\\%\\} & a\\textbackslash{}b\\textasciitilde{}c\\textasciicircum{}d & "
+    assert latex.splitlines()[4].startswith(escaped)
+
+
 @pytest.mark.parametrize("text", ["vote", "vote=a,b", "=1,2"])
 def test_correlate_refuses_scores_that_are_none(reports, design_path, text):
     assert "score" in refuse("correlate", reports, "-d", design_path, "--score", text)
@@ -746,7 +804,8 @@ def test_synthesize_refuses_what_cannot_be(reports, design_path, tmp_path, optio
     assert not [path for path in tmp_path.iterdir() if path.name.startswith("made")]
 
 
-def test_estimate_refuses_an_ending_it_does_not_know(reports, design_path, tmp_path):
-    target = tmp_path / "table.parquet"
+@pytest.mark.parametrize("ending", ["parquet", "tex"])
+def test_estimate_refuses_an_ending_it_does_not_know(reports, design_path, tmp_path, ending):
+    target = tmp_path / f"table.{ending}"
     assert ".csv, .json, .txt" in refuse("estimate", reports, "-d", design_path, "-t", "sex", "-o", target)
     assert not target.exists()

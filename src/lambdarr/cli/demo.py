@@ -7,13 +7,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 import lambdarr
-from lambdarr.reporting.tables import (
-    design_sentences,
-    design_table,
-    estimate_table,
-    estimate_warning,
-    estimates_csv,
-)
+from lambdarr.reporting.designs import design_sentences, design_table
+from lambdarr.reporting.estimates import estimate_table, estimate_warning, estimates_csv
 from lambdarr.sinks import write_file
 
 if TYPE_CHECKING:

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from rich.markup import escape
+from rich.table import Table
 
 from lambdarr import bistochastic, kronecker
 from lambdarr.channel import Channel
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 SCENARIOS = ((0.9, 0.8, 0.7), (0.3, 0.2, 0.1), (0.6, 0.7, 0.4))
 """The three rows of λ's in Table 1."""
@@ -301,3 +306,19 @@ def _expected_error(n: int) -> float:
     cells = 5**4
     variance = (((1 + 4 / 0.25) / 5) ** 4 - 1 / cells) / (n * cells)
     return 0.5 * cells * math.sqrt(2 / math.pi * variance)
+
+
+def paper_table(items: Sequence[Item]) -> Table:
+    """Return the paper's numbers beside ours."""
+    table = Table(title="The paper, number by number")
+    for heading in ("", "where", "published", "computed"):
+        table.add_column(heading)
+    for number, item in enumerate(items, start=1):
+        mark = "[green]agrees[/]" if item.agrees else f"[red]differs {number}[/]"
+        table.add_row(mark, escape(item.where), escape(str(item.published)), escape(str(item.computed)))
+    return table
+
+
+def paper_notes(items: Sequence[Item]) -> list[str]:
+    """Return why the published and the computed differ, under the numbers of the table."""
+    return [f"  {number}. {item.where}: {item.note}" for number, item in enumerate(items, start=1) if not item.agrees]

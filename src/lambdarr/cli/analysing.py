@@ -1,0 +1,216 @@
+"""Commands that read reports: estimate, query, correlate, synthesize."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lambdarr.cli.options import (
+    DesignOption,
+    ForceOption,
+    Format,
+    FormatOption,
+    InferenceChoice,
+    InferenceOption,
+    JsonOption,
+    LevelOption,
+    MethodChoice,
+    OutputOption,
+    RelationFormat,
+    RelationFormatOption,
+    ReportsArgument,
+    ScoreOption,
+    WeightsOption,
+    condition_in,
+    names_in,
+    scores_in,
+)
+from lambdarr.cli.output import Destination, Progress, print_json, say, warn
+from lambdarr.errors import DesignError
+
+commands = typer.Typer()
+
+
+@commands.command(epilog="Example: lambdarr estimate reports.csv -d design.json -t sex -t sex,education --format csv")
+def estimate(
+    reports: ReportsArgument,
+    design: DesignOption,
+    tables: Annotated[list[str], typer.Option("-t", "--table", help="Attributes of a table, as a,b. Repeatable.")],
+    method: Annotated[
+        MethodChoice | None,
+        typer.Option(
+            help="How to estimate: auto, the default, believes as much of a table as the reports bear out; inverse is "
+            "unbiased; the others are fixed models.",
+        ),
+    ] = None,
+    interaction: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="A,B",
+            help="Instead of a method: attributes of every table that may depend, and no others. Repeatable.",
+        ),
+    ] = None,
+    level: LevelOption = 0.95,
+    inference: InferenceOption = InferenceChoice.POPULATION,
+    weights: WeightsOption = None,
+    simplex: Annotated[
+        bool, typer.Option("--simplex", help="The nearest table to the exact inverse without negative cells.")
+    ] = False,
+    format: FormatOption = None,
+    output: OutputOption = None,
+    force: ForceOption = False,
+) -> None:
+    """Estimate the truths' distribution from reports, with standard errors and confidence intervals."""
+    import lambdarr
+    from lambdarr.reporting import estimates as shown
+    from lambdarr.tabulation import tallies
+
+    destination = Destination.settle(Format, format, output, force=force, sources=[reports, design])
+    loaded = lambdarr.Design.load(design)
+    # a name may hold a comma: the whole text is tried before its parts
+    asked = [[text] if text in loaded.names else names_in(text) for text in tables]
+    chosen = _method(method, interaction, simplex=simplex)
+    found: list[Any] = []
+    with Progress("Estimating", "tables") as progress:
+        for counts in tallies(reports, loaded, asked, weights=weights):
+            progress(len(found))
+            table = lambdarr.estimate(counts, loaded, method=chosen, inference=inference.value)
+            found.append(table.to_simplex() if simplex else table)
+    destination.write(
+        f"{len(found)} {'table' if len(found) == 1 else 'tables'}",
+        table=lambda: (shown.estimate_table(table, level) for table in found),
+        csv=lambda: shown.estimates_csv(found, level),
+        json=lambda: {"tables": [shown.estimate_values(table, level) for table in found]},
+    )
+    for table in found:
+        warn(shown.estimate_warning(table))
+
+
+def _method(method: MethodChoice | None, interaction: list[str] | None, *, simplex: bool) -> Any:
+    """Return the method that the options mean: at most one of them can be given."""
+    if (method is not None) + bool(interaction) + simplex > 1 and not (simplex and method is MethodChoice.INVERSE):
+        msg = "--method, --interaction and --simplex exclude each other; choose one of them"
+        raise DesignError(msg)
+    if interaction:
+        return [names_in(text) for text in interaction]
+    return "inverse" if simplex else "auto" if method is None else method.value
+
+
+@commands.command(
+    epilog="Example: lambdarr query reports.csv -d design.json --where smokes=daily --given sex=F --versus sex=M"
+)
+def query(
+    reports: ReportsArgument,
+    design: DesignOption,
+    where: Annotated[
+        list[str], typer.Option(metavar="NAME=A[,B]|NAME=A..B", help="Categories, or a range of them. Repeatable.")
+    ],
+    given: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=A[,B]|NAME=A..B", help="Only among people with this condition. Repeatable."),
+    ] = None,
+    versus: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=A[,B]|NAME=A..B", help="Less the share among these people. Repeatable."),
+    ] = None,
+    level: LevelOption = 0.95,
+    inference: InferenceOption = InferenceChoice.POPULATION,
+    weights: WeightsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask for the share of people with any condition, straight from the reports, with its standard error."""
+    import lambdarr
+    from lambdarr.reporting.estimates import answer_warning
+
+    loaded = lambdarr.Design.load(design)
+    found = lambdarr.query(
+        reports,
+        loaded,
+        condition_in(where, loaded),
+        given=condition_in(given, loaded) if given else None,
+        versus=condition_in(versus, loaded) if versus else None,
+        inference=inference.value,
+        weights=weights,
+    )
+    lower, upper = found.interval(level)
+    if as_json:
+        numbers = {"value": found.value, "standard_error": found.standard_error, "lower": lower, "upper": upper}
+        print_json({**numbers, "level": level, "n": found.n, "inference": found.inference})
+        return
+    say(
+        f"{found.value:.2%} ± {found.standard_error:.2%} (standard error), {100 * level:.6g} % interval "
+        f"{lower:.2%} … {upper:.2%}, from {found.n:,} reports"
+    )
+    warn(answer_warning(found))
+
+
+@commands.command(
+    epilog="Example: lambdarr correlate reports.csv -d design.json --columns age,smokes,drugs --format latex"
+)
+def correlate(
+    reports: ReportsArgument,
+    design: DesignOption,
+    columns: Annotated[str | None, typer.Option(help="Attributes to relate, as a,b,c; all by default.")] = None,
+    score: ScoreOption = None,
+    level: LevelOption = 0.95,
+    inference: InferenceOption = InferenceChoice.POPULATION,
+    weights: WeightsOption = None,
+    format: RelationFormatOption = None,
+    output: OutputOption = None,
+    force: ForceOption = False,
+) -> None:
+    """Relate attributes pair by pair: correlation, Cramér's V, mutual information and the test of independence."""
+    import lambdarr
+    from lambdarr.reporting import relations as shown
+
+    destination = Destination.settle(RelationFormat, format, output, force=force, sources=[reports, design])
+    found = lambdarr.correlate(
+        reports,
+        lambdarr.Design.load(design),
+        None if columns is None else names_in(columns),
+        scores=scores_in(score or []),
+        inference=inference.value,
+        weights=weights,
+    )
+    about = {"n": found.n, "inference": found.inference, "level": level}
+    destination.write(
+        f"{len(found.pairs)} {'pair' if len(found.pairs) == 1 else 'pairs'}",
+        table=lambda: [shown.correlation_table(found, level)],
+        csv=lambda: shown.correlation_csv(found, level),
+        json=lambda: {**about, "pairs": shown.pair_values(found, level)},
+        latex=lambda: shown.correlation_latex(found, level),
+    )
+
+
+@commands.command(epilog="Example: lambdarr synthesize reports.csv -d design.json -o synthetic.csv -n 10000")
+def synthesize(
+    reports: ReportsArgument,
+    design: DesignOption,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where the records go; its ending says the format.")],
+    n: Annotated[int | None, typer.Option("-n", help="How many records; as many as reports by default.")] = None,
+    columns: Annotated[str | None, typer.Option(help="Attributes to have, as a,b,c; all by default.")] = None,
+    weights: WeightsOption = None,
+    seed: Annotated[int | None, typer.Option(help="For the same records again.")] = None,
+    force: ForceOption = False,
+) -> None:
+    """Fit a model of all attributes to the reports, and draw synthetic records from it."""
+    import lambdarr
+    from lambdarr.models import check_number_of_records
+    from lambdarr.reporting.estimates import model_sentences, model_warning
+    from lambdarr.sinks import check_target
+    from lambdarr.sources import format_of
+
+    loaded = lambdarr.Design.load(design)
+    check_target(output, force=force, sources=[reports, design])
+    format_of(output)  # before the work, not after it
+    if n is not None:
+        check_number_of_records(n)
+    with Progress("Fitting the model", "of 2 steps") as progress:
+        progress(0)
+        model = lambdarr.model(reports, loaded, None if columns is None else names_in(columns), weights=weights)
+        progress(1)
+        rows = model.synthesize_file(output, n, seed=seed, force=force)
+    for sentence in model_sentences(model):
+        say(sentence)
+    say(f"{rows:,} synthetic records written to {output}.")
+    warn(model_warning(model))

@@ -1,0 +1,108 @@
+"""Commands up to the reports: design, show, randomize."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lambdarr.cli.options import DesignArgument, DesignOption, ForceOption, JsonOption, KeepOption, names_in, target_in
+from lambdarr.cli.output import Progress, print_json, print_table, say
+
+commands = typer.Typer()
+
+
+@commands.command(epilog="Example: lambdarr design people.csv -o design.json --strength 0.6 --columns sex,education")
+def design(
+    data: Annotated[Path, typer.Argument(help="CSV, TSV, Parquet or Arrow file whose columns become attributes.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the design.")],
+    lam: Annotated[
+        list[str] | None, typer.Option(metavar="X|NAME=X", help="Keep rate λ of all attributes, or of one. Repeatable.")
+    ] = None,
+    strength: Annotated[
+        list[str] | None,
+        typer.Option(metavar="X|NAME=X", help="Strength β in [0, 1), of the joint or of one attribute."),
+    ] = None,
+    bits: Annotated[
+        list[str] | None,
+        typer.Option(metavar="X|NAME=X", help="Bits of deniability, of the joint or of one attribute."),
+    ] = None,
+    epsilon: Annotated[
+        list[str] | None, typer.Option(metavar="X|NAME=X", help="Privacy budget ε, of the joint or of one attribute.")
+    ] = None,
+    columns: Annotated[str | None, typer.Option(help="Columns to randomize, as a,b,c; all others by default.")] = None,
+    keep: KeepOption = None,
+    missing: Annotated[
+        str, typer.Option(help="Text of a missing value in a CSV file; the empty field by default.")
+    ] = "",
+    force: ForceOption = False,
+) -> None:
+    """Make a design: find the categories of a file's columns and the λ's that meet a target.
+
+    One number is a target for all attributes together; NAME=X, repeated, one for each of them.
+    """
+    import lambdarr
+    from lambdarr.sinks import check_target, replacing
+
+    check_target(output, force=force, sources=[data])
+    targets = {"lam": lam, "strength": strength, "bits": bits, "epsilon": epsilon}
+    made = lambdarr.design(
+        data,
+        columns=None if columns is None else names_in(columns),
+        keep=names_in(keep),
+        missing=missing,
+        **{kind: target_in(kind, texts) for kind, texts in targets.items() if texts},
+    )
+    with replacing(output, force=force) as file:
+        file.write(made.to_json().encode())
+    _describe(made)
+    say(f"Design written to {output}. It is to be published, and lists every category of its attributes.")
+
+
+@commands.command(epilog="Example: lambdarr show design.json --json")
+def show(design: DesignArgument, as_json: JsonOption = False) -> None:
+    """Show a design: its λ's, bits, strength, ε and what it does to relations between attributes."""
+    import lambdarr
+    from lambdarr.reporting.designs import design_values
+
+    loaded = lambdarr.Design.load(design)
+    if as_json:
+        print_json(design_values(loaded))
+    else:
+        _describe(loaded)
+
+
+@commands.command(epilog="Example: lambdarr randomize people.csv -d design.json -o reports.csv --drop name")
+def randomize(
+    data: Annotated[Path, typer.Argument(help="The file of truths: CSV, TSV, Parquet or Arrow.")],
+    design: DesignOption,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where the reports go; its ending says the format.")],
+    keep: KeepOption = None,
+    drop: Annotated[str | None, typer.Option(help="Columns to leave out, as a,b,c.")] = None,
+    force: ForceOption = False,
+) -> None:
+    """Randomize a file: every attribute of the design, record by record, from the system's secure randomness.
+
+    A column that the design does not know is an error, unless it is kept or dropped by name.
+    """
+    import lambdarr
+    from lambdarr.sinks import check_target
+
+    loaded = lambdarr.Design.load(design)
+    check_target(output, force=force, sources=[data, design])
+    with Progress("Randomizing") as progress:
+        rows = lambdarr.randomize_file(
+            data, output, loaded, keep=names_in(keep), drop=names_in(drop), force=force, progress=progress
+        )
+    say(f"{rows:,} records randomized into {output}.")
+    if released := loaded.keeping(names_in(keep)).released:
+        say(f"Released unrandomized: {', '.join(released)}.")
+
+
+def _describe(loaded: Any) -> None:
+    from lambdarr.reporting.designs import attenuation_table, design_sentences, design_table
+
+    print_table(design_table(loaded))
+    if (table := attenuation_table(loaded)) is not None:
+        print_table(table)
+    for sentence in design_sentences(loaded):
+        say(sentence)

@@ -1,0 +1,134 @@
+"""Options that commands share, and what the texts of options mean."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lambdarr.errors import DesignError
+
+
+class Format(StrEnum):
+    """How estimates are printed."""
+
+    TABLE = "table"
+    CSV = "csv"
+    JSON = "json"
+
+
+class RelationFormat(StrEnum):
+    """How relations between attributes are printed."""
+
+    TABLE = "table"
+    CSV = "csv"
+    JSON = "json"
+    LATEX = "latex"
+
+
+class InferenceChoice(StrEnum):
+    """What the standard errors speak of."""
+
+    POPULATION = "population"
+    FINITE = "finite"
+
+
+class MethodChoice(StrEnum):
+    """How a table is estimated."""
+
+    AUTO = "auto"
+    INVERSE = "inverse"
+    ML = "ml"
+    PAIRWISE = "pairwise"
+    TRIPLES = "triples"
+    INDEPENDENCE = "independence"
+
+
+ReportsArgument = Annotated[Path, typer.Argument(help="The file of reports: CSV, TSV, Parquet or Arrow.")]
+LevelOption = Annotated[float, typer.Option(help="Level of the confidence intervals.")]
+WeightsOption = Annotated[str | None, typer.Option(help="Column of survey weights.")]
+InferenceOption = Annotated[
+    InferenceChoice, typer.Option(help="population: respondents are a sample; finite: the file is the population.")
+]
+DesignOption = Annotated[Path, typer.Option("-d", "--design", help="The design file.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")]
+OutputOption = Annotated[Path | None, typer.Option("-o", "--output", help="Write to a file instead.")]
+_format = typer.Option(help="How to print; by default as the output's ending says, or a table.")
+FormatOption = Annotated[Format | None, _format]
+RelationFormatOption = Annotated[RelationFormat | None, _format]
+ScoreOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=1,2,3", help="Numbers of an attribute's categories, in their order. Repeatable."),
+]
+DesignArgument = Annotated[Path, typer.Argument(help="The design file.")]
+KeepOption = Annotated[str | None, typer.Option(help="Columns to release as they are, unrandomized, as a,b,c.")]
+
+
+def names_in(text: str | None) -> list[str]:
+    """Return the names that a,b,c spells; none if the option was not given."""
+    return [] if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def target_in(kind: str, texts: list[str]) -> Any:
+    """Return one number, or the mapping that NAME=X texts spell."""
+    numbers: dict[str | None, float] = {}
+    for text in texts:
+        name, equals, number = text.rpartition("=")
+        key = name if equals else None
+        if key in numbers:
+            msg = f"--{kind} is given twice for {'all attributes' if key is None else repr(key)}; give it once"
+            raise DesignError(msg)
+        try:
+            numbers[key] = float(number)
+        except ValueError:
+            msg = f"--{kind} must be a number or NAME=number, got {text!r}"
+            raise DesignError(msg) from None
+    if None not in numbers:
+        return numbers
+    if len(numbers) > 1:
+        msg = f"--{kind} must be one number for all attributes, or NAME=number for each of them, not both"
+        raise DesignError(msg)
+    return numbers[None]
+
+
+def scores_in(texts: list[str]) -> dict[str, list[float]]:
+    """Return the scores that NAME=1,2,3 texts spell."""
+    scores: dict[str, list[float]] = {}
+    for text in texts:
+        name, equals, numbers = text.rpartition("=")
+        try:
+            scores[name] = [float(number) for number in numbers.split(",")]
+        except ValueError:
+            equals = ""
+        if not equals:
+            msg = f"--score must be NAME=number,number,… with a number for each category, got {text!r}"
+            raise DesignError(msg)
+    return scores
+
+
+def condition_in(texts: list[str], design: Any) -> dict[str, Any]:
+    """Return the condition that NAME=A,B and NAME=A..B texts spell, in the types of the design's categories."""
+    condition: dict[str, Any] = {}
+    for text in texts:
+        name, equals, wanted = text.partition("=")
+        if not equals or name in condition:
+            msg = f"a condition must be NAME=category, each name once, got {text!r}"
+            raise DesignError(msg)
+        attribute = design.select([name]).attributes[0]
+        by_label = dict(zip(attribute.labels, attribute.values, strict=True))
+
+        def category(label: str, by_label: dict[str, Any] = by_label) -> Any:
+            return by_label.get(label, label)  # what is no category is told so by the query
+
+        first, dots, last = wanted.partition("..")
+        if wanted not in by_label and dots:
+            ends = category(first), category(last)
+            if None in ends:
+                msg = f"a missing answer to {name!r} has no place in the order of a range; name it beside, with a comma"
+                raise DesignError(msg)
+            condition[name] = slice(*ends)
+        else:
+            labels = [wanted] if wanted in by_label else wanted.split(",")
+            condition[name] = [category(label.strip()) for label in labels]
+    return condition

@@ -1,0 +1,126 @@
+"""Designs and their audits, as plain values for files and as tables for the terminal."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from lambdarr.reporting.texts import finite
+
+if TYPE_CHECKING:
+    from lambdarr.auditing import Audit, Leak
+    from lambdarr.channel import Channel
+    from lambdarr.designs import Design
+
+_WIDEST_ATTENUATION = 7
+
+
+def design_values(design: Design) -> dict[str, Any]:
+    """Return what ``show --json`` prints."""
+    return {
+        "attributes": [
+            {
+                "name": attribute.name,
+                "size": channel.size,
+                "lambda": channel.lam,
+                "threshold": channel.threshold,
+                **_measures(channel),
+            }
+            for attribute, channel in zip(design.attributes, design.channels, strict=True)
+        ],
+        "joint": {**_measures(design), "noise_amplification": finite(design.noise_amplification)},
+        "attenuation": design.attenuation().tolist(),
+        "released": list(design.released),
+    }
+
+
+def _measures(thing: Channel | Design) -> dict[str, float | None]:
+    return {
+        "bits": thing.bits,
+        "strength": thing.strength,
+        "epsilon": finite(thing.epsilon),
+        "truthfulness": thing.truthfulness,
+    }
+
+
+def design_table(design: Design) -> Table:
+    """Return the design as a table, the joint last."""
+    table = Table(title="Design")
+    table.add_column("attribute")
+    for heading in ("categories", "λ", "bits", "strength β", "ε", "true reports"):
+        table.add_column(heading, justify="right")
+    for attribute, channel in zip(design.attributes, design.channels, strict=True):
+        table.add_row(escape(attribute.name), f"{channel.size:,}", f"{channel.lam:.4f}", *_measure_cells(channel))
+    table.add_section()
+    table.add_row("joint", _cells(design), "", *_measure_cells(design), style="bold")
+    return table
+
+
+def _measure_cells(thing: Channel | Design | Leak) -> tuple[str, str, str, str]:
+    epsilon = "∞" if math.isinf(thing.epsilon) else f"{thing.epsilon:.3f}"
+    return f"{thing.bits:.3f}", f"{thing.strength:.1%}", epsilon, f"{thing.truthfulness:.1%}"
+
+
+def _cells(design: Design) -> str:
+    cells = math.prod(channel.size for channel in design.channels)
+    return f"{cells:,}" if cells < 10**9 else f"about 10^{len(str(cells)) - 1}"
+
+
+def attenuation_table(design: Design) -> Table | None:
+    """Return λᵢ λⱼ as a table, or None if there is one attribute or too many to print."""
+    if not 1 < len(design.names) <= _WIDEST_ATTENUATION:
+        return None
+    table = Table(title="Share of each covariance that the reports keep, λᵢ λⱼ")
+    table.add_column("")
+    for name in design.names:
+        table.add_column(escape(name), justify="right")
+    for i, (name, row) in enumerate(zip(design.names, design.attenuation(), strict=True)):
+        table.add_row(escape(name), *("" if i == j else f"{value:.3f}" for j, value in enumerate(row)))
+    return table
+
+
+def design_sentences(design: Design) -> list[str]:
+    """Return what the design means, in words."""
+    share = f"{design.truthfulness:.1%}" if design.truthfulness >= 0.001 else "Less than 0.1%"
+    said = [
+        f"{share} of the reported records are true in every attribute.",
+        f"The inverse of the full joint may amplify noise up to {design.noise_amplification:,.3g} times; "
+        "tables of few attributes fare better.",
+    ]
+    if not math.isinf(design.epsilon):
+        said.insert(1, f"No whole report can shift the odds about anyone by more than {_odds(design.epsilon)} to 1.")
+    if design.released:
+        said.append(f"Released unrandomized: {', '.join(design.released)}. Nothing here protects that.")
+    return said
+
+
+def _odds(epsilon: float) -> str:
+    odds = math.exp(min(epsilon, 700))
+    return f"{odds:.2f}" if odds < 100 else f"{odds:,.0f}" if odds < 10**7 else f"{odds:.1e}"
+
+
+def audit_values(audit: Audit) -> dict[str, Any]:
+    """Return what ``audit --json`` prints."""
+    values = audit.to_dict()
+    for leak in (*values["attributes"], values["joint"]):
+        leak["epsilon"] = finite(leak["epsilon"])
+    return values
+
+
+def audit_table(audit: Audit) -> Table:
+    """Return the audit as a table, the joint last."""
+    table = Table(title="What one report gives away")
+    table.add_column("attribute")
+    for heading in ("bits", "strength", "ε", "true", "capacity", "gain", "posterior"):
+        table.add_column(heading, justify="right")
+    for leak in (*audit.attributes, audit.joint):
+        if leak is audit.joint:
+            table.add_section()
+        gain = f"× {leak.guess_gain:,.3g}"
+        table.add_row(
+            escape(leak.name), *_measure_cells(leak), f"{leak.capacity:.3f}", gain, f"{leak.worst_posterior:.1%}"
+        )
+    return table

@@ -1,0 +1,71 @@
+"""How attributes go together, as plain values for files and as tables for the terminal and for print."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from lambdarr.reporting.texts import INFERENCES, csv_table, latex_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lambdarr.association import Correlation
+
+_PAIR_HEADINGS = ("correlation", "Cramér's V", "bits shared", "χ² (df)", "p")
+
+
+def pair_values(found: Correlation, level: float) -> list[dict[str, Any]]:
+    """Return all that is known of every pair, by name; what is not known is None."""
+    from lambdarr.association import row_of
+
+    return [
+        {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()}
+        for row in (row_of(pair, level) for pair in found.pairs)
+    ]
+
+
+def correlation_csv(found: Correlation, level: float) -> str:
+    """Return how attributes go together as CSV text, a row per pair; what is not known is empty."""
+    rows = pair_values(found, level)
+    return csv_table(list(rows[0]), [list(row.values()) for row in rows])
+
+
+def _pair_cells(found: Correlation, level: float, interval: str) -> Iterator[tuple[str, ...]]:
+    """Yield the texts of every pair: names, three measures with their intervals in some format, the test."""
+
+    def with_interval(value: float | None, lower: float, upper: float) -> str:
+        return "–" if value is None else f"{value:.3f}{interval.format(lower, upper)}"
+
+    for row in pair_values(found, level):
+        measures = (
+            with_interval(row[name], row[f"{name}_lower"], row[f"{name}_upper"])
+            for name in ("correlation", "cramers_v", "mutual_information")
+        )
+        p = "< 0.001" if row["p_value"] < 0.001 else f"{row['p_value']:.3f}"
+        yield row["first"], row["second"], *measures, f"{row['chi_squared']:.1f} ({row['df']})", p
+
+
+def correlation_table(found: Correlation, level: float) -> Table:
+    """Return how attributes go together as a table."""
+    table = Table(title="How attributes go together")
+    table.show_lines = True
+    for heading in ("", *_PAIR_HEADINGS):
+        table.add_column(heading, justify="right" if heading else "left", overflow="fold", no_wrap=bool(heading))
+    for cells in _pair_cells(found, level, "\n{:.3f}…{:.3f}"):
+        first, second, *numbers = cells
+        table.add_row(f"{escape(first)}\n{escape(second)}", *numbers)
+    table.caption = (
+        f"{found.n:,} reports; {100 * level:.6g} % intervals for {INFERENCES[found.inference]}. Corrected for the "
+        "randomization, but for χ², which tests independence on the reports. –: no scores, or lost in noise."
+    )
+    return table
+
+
+def correlation_latex(found: Correlation, level: float) -> str:
+    """Return how attributes go together as a LaTeX table."""
+    headings = ("", "", "Correlation", "Cramér's $V$", "Bits shared", "$\\chi^2$ (df)", "$p$")
+    return latex_table(headings, _pair_cells(found, level, " [{:.3f}, {:.3f}]"), columns="llrrrrr")
