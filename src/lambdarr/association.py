@@ -89,6 +89,8 @@ class Pair:
         Pearson's test on the reports. P(λ) keeps independent attributes independent, so it is valid as it is.
     sizes : tuple of int
         Their numbers of categories.
+    n : int
+        Number of reports that have both.
     """
 
     attributes: tuple[str, str]
@@ -98,6 +100,7 @@ class Pair:
     information: Strength
     test: Dependence
     sizes: tuple[int, int]
+    n: int
 
     @property
     def cramers_v(self) -> float:
@@ -162,7 +165,7 @@ class Correlation:
     attributes : tuple of str
         In the order of the matrices.
     n : int
-        Number of reports.
+        Number of reports; where some are missing in plain sight, of the pair that most reports have.
     inference : {"population", "finite"}
         What the errors speak of.
     pairs : tuple of Pair
@@ -256,7 +259,7 @@ def row_of(pair: Pair, level: float) -> dict[str, Any]:
     for name in ("cramers_v", "mutual_information"):
         lower, upper = pair.interval(name, level)
         row |= {name: getattr(pair, name), f"{name}_lower": lower, f"{name}_upper": upper}
-    return row | {"chi_squared": pair.test.statistic, "df": pair.test.freedom, "p_value": pair.p_value}
+    return row | {"chi_squared": pair.test.statistic, "df": pair.test.freedom, "p_value": pair.p_value, "n": pair.n}
 
 
 def correlate(
@@ -308,11 +311,13 @@ def correlate(
     numbers = {attribute.name: scores_of(attribute, given.get(attribute.name)) for attribute in part.attributes}
     tables = list(itertools.combinations(part.names, 2))
     pairs, variances, n, library = [], dict.fromkeys(part.names, math.nan), 0, "pyarrow"
+    most = dict.fromkeys(part.names, 0)  # reports that a variance is from: as many as answered with any one other
     for counts in tallies(reports, part, tables, weights=weights):
         table = estimate(counts, part, method="inverse", inference=inference)
-        n, library = counts.n, counts.library
+        n, library = max(n, counts.n), counts.library
         for axis, name in enumerate(counts.attributes):
-            if (of := numbers[name]) is not None:
+            if (of := numbers[name]) is not None and counts.n >= most[name]:
+                most[name] = counts.n
                 variances[name] = _variance(table.unbiased.sum(axis=1 - axis), of)
         pairs.append(_pair(table, numbers[counts.attributes[0]], numbers[counts.attributes[1]]))
     return Correlation(part.names, n, inference, tuple(pairs), variances, library)
@@ -321,7 +326,7 @@ def correlate(
 def scores_of(attribute: Attribute, given: Any) -> Floats | None:
     """Return the numbers of an attribute's categories, or None if it has none."""
     if given is None:
-        if attribute.missing is not None:
+        if attribute.has_missing_category:
             return None
         if attribute.kind in ("integer", "boolean"):
             return np.array([float(category) for category in attribute.categories])
@@ -329,7 +334,7 @@ def scores_of(attribute: Attribute, given: Any) -> Floats | None:
     if isinstance(given, Mapping):
         numbers = [math.nan] * attribute.size
         for category, number in given.items():
-            numbers[attribute.code(category)] = number
+            numbers[attribute.category_code(category)] = number
     else:
         numbers = list(given)
     if len(numbers) != attribute.size or not all(is_number(x) and math.isfinite(x) for x in numbers):
@@ -354,7 +359,7 @@ def _pair(table: Estimate, first: Floats | None, second: Floats | None) -> Pair:
     test = Dependence.of(table.counts.values / table.counts.total, n=n)
     rows, columns = table.values.shape
     return Pair((table.attributes[0], table.attributes[1]), covariance, correlation, phi_squared, information, test,
-                (rows, columns))  # fmt: skip
+                (rows, columns), table.n)  # fmt: skip
 
 
 def _moments(table: Estimate, first: Floats, second: Floats) -> tuple[Measure, Measure]:

@@ -75,7 +75,7 @@ def _values(attribute: Attribute, wanted: Any) -> Floats:
 
 def _code(attribute: Attribute, category: object) -> int:
     try:
-        return attribute.code(category)
+        return attribute.category_code(category)
     except DataError:
         msg = f"{category!r} is no category of {attribute.name!r}; it has: {', '.join(attribute.labels[:20])}"
         raise DesignError(msg) from None

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from lambdarr.designs import check_design
+from lambdarr.domain import ABSENT
 from lambdarr.sources import as_frame
 from lambdarr.tabulation import Coded, over_reports
 
@@ -26,6 +27,8 @@ def unbiased(
     reports: Any, design: Design, attributes: Iterable[str] | None = None, *, library: str | None = None
 ) -> Any:
     """Return a frame with a column for every category of every attribute, and a row per report, in their order.
+
+    Where an attribute is missing and that is public, its columns are null.
 
     Parameters
     ----------
@@ -54,7 +57,8 @@ def unbiased(
         for attribute, channel in zip(part.attributes, part.channels, strict=True):
             codes = coded.codes[attribute.name]
             a, b = channel.backward
-            found += [pa.array(np.where(codes == code, a + b, b)) for code in range(attribute.size)]
+            absent = codes == ABSENT if attribute.missing_is_public else None
+            found += [pa.array(np.where(codes == code, a + b, b), mask=absent) for code in range(attribute.size)]
         return pa.RecordBatch.from_arrays(found, names=names), coded.library
 
     batches = list(over_reports(reports, part, part.names, None, columns))

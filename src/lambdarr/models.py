@@ -28,11 +28,11 @@ from lambdarr.channel import is_number
 from lambdarr.choosing import Dependence, choose, randomized_codes
 from lambdarr.conditions import product_of
 from lambdarr.designs import check_design, listed
-from lambdarr.domain import Decoder, arrow_type
+from lambdarr.domain import ABSENT, Decoder, arrow_type
 from lambdarr.errors import DataError
 from lambdarr.sinks import check_target, write_file
 from lambdarr.sources import DELIMITERS, as_frame, format_of
-from lambdarr.tabulation import MAX_CELLS, Coded, over_reports
+from lambdarr.tabulation import MAX_CELLS, Coded, check_complete, over_reports
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from lambdarr.conditions import Condition
     from lambdarr.designs import Design
+    from lambdarr.domain import Attribute
 
     Floats = NDArray[np.float64]
     Codes = NDArray[np.integer[Any]]
@@ -82,11 +83,15 @@ class Model:
     pairs : tuple of (str, str)
         The pairs whose dependence is in the model, the strongest first.
     left_out : tuple of (str, str)
-        Pairs whose dependence shows, but would have made a table too large; it is there as far as others carry it.
+        Pairs whose dependence shows, but would have made a table too large, or one that no report has all attributes
+        of; it is there as far as others carry it.
     library : str
         Where the reports came from, and synthetic records go to.
     independent : float
-        How many reports of equal weight would tell as much.
+        How many reports of equal weight would tell as much; where answers are missing in plain sight, as much as
+        about the table of the model that the fewest have answered.
+    answered : tuple of int
+        Number of reports that have each attribute.
     """
 
     design: Design
@@ -96,6 +101,7 @@ class Model:
     left_out: tuple[tuple[str, str], ...]
     library: str
     independent: float
+    answered: tuple[int, ...]
 
     def __repr__(self) -> str:
         return (
@@ -154,7 +160,7 @@ class Model:
         Notes
         -----
         They are made from the reports alone, so they tell no more about anyone than the reports do; and no less, where
-        λ is near 1.
+        λ is near 1. They have no nulls where missing values are public: the model is of the answers.
         """
         return as_frame(self._records(n, seed, as_text=False), library or self.library)
 
@@ -204,7 +210,7 @@ class Model:
                 randomized_codes(truths, channel, generator)
                 for truths, channel in zip(self._drawn(people, generator), self.design.channels, strict=True)
             ]
-            again = _fitted(_Records(codes, None, self.library), self.design)
+            again = _fitted(_Records(codes, None, self.library, frozenset()), self.design)
             squares += (np.asarray(statistic(again), dtype=np.float64) - goal) ** 2
         return np.sqrt(squares / repetitions)[()]
 
@@ -296,45 +302,71 @@ def model(
 
 
 class _Records(NamedTuple):
-    """Reports as codes, a column per attribute."""
+    """Reports as codes, a column per attribute; r, one more than the last code, where one is missing in plain sight."""
 
     codes: Sequence[Codes]
     weights: Floats | None
     library: str
+    gaps: frozenset[int]
+    """The attributes that some reports may lack."""
 
     @classmethod
     def of(cls, reports: Any, part: Design, weights: str | ArrayLike | None) -> _Records:
         """Read all reports, in as few bytes as their categories need."""
-        kinds = [np.min_scalar_type(attribute.size - 1) for attribute in part.attributes]
 
         def narrow(coded: Coded) -> tuple[list[Codes], Floats | None, str]:
-            codes = [coded.codes[name].astype(kind) for name, kind in zip(part.names, kinds, strict=True)]
+            codes = [_narrowed(coded.codes[attribute.name], attribute) for attribute in part.attributes]
             return codes, coded.weights, coded.library
 
         batches = list(over_reports(reports, part, part.names, weights, narrow))
-        codes = [np.concatenate([batch[0][place] for batch in batches]) for place in range(len(kinds))]
+        codes = [np.concatenate([batch[0][place] for batch in batches]) for place in range(len(part.names))]
         each = [batch[1] for batch in batches if batch[1] is not None]
         if each and not any(some.any() for some in each):
             msg = "weights must not all be zero"
             raise DataError(msg)
-        return cls(codes, np.concatenate(each) if each else None, batches[-1][2])
+        gaps = frozenset(part.names.index(name) for name in part.public_missing)
+        return cls(codes, np.concatenate(each) if each else None, batches[-1][2], gaps)
 
-    def counted(self, axes: Sequence[int], sizes: Sequence[int]) -> Floats:
-        """Return the reported proportions of a table."""
-        cells = np.zeros(len(self.codes[0]), dtype=np.int64)
-        for axis in axes:
+    def counted(self, axes: Sequence[int], sizes: Sequence[int]) -> _Reported:
+        """Return the table of the reports that have all of some attributes."""
+        codes, weights = [self.codes[axis] for axis in axes], self.weights
+        if gaps := self.gaps.intersection(axes):
+            there = np.all([self.codes[axis] < sizes[axis] for axis in gaps], axis=0)
+            codes, weights = [column[there] for column in codes], None if weights is None else weights[there]
+        cells = np.zeros(len(codes[0]), dtype=np.int64)
+        for axis, column in zip(axes, codes, strict=True):
             cells *= sizes[axis]
-            cells += self.codes[axis]
+            cells += column
         shape = tuple(sizes[axis] for axis in axes)
-        table = np.bincount(cells, self.weights, minlength=math.prod(shape)).reshape(shape)
-        return np.asarray(table / table.sum(), dtype=np.float64)
+        table = np.bincount(cells, weights, minlength=math.prod(shape)).reshape(shape)
+        if not table.any():
+            return _Reported(np.zeros(shape), 0.0)
+        n = float(len(cells))
+        if weights is not None:
+            n = max(float(weights.sum()) ** 2 / max(float((weights**2).sum()), 1e-300), 1.0)
+        return _Reported(np.asarray(table / table.sum(), dtype=np.float64), n)
 
-    @property
-    def independent(self) -> float:
-        """How many reports of equal weight tell as much: (Σw)²/Σw²."""
-        if self.weights is None:
-            return float(len(self.codes[0]))
-        return max(float(self.weights.sum()) ** 2 / max(float((self.weights**2).sum()), 1e-300), 1.0)
+    def answered(self, sizes: Sequence[int]) -> tuple[int, ...]:
+        """Return how many reports have each attribute."""
+        return tuple(
+            int((codes < size).sum()) if axis in self.gaps else len(codes)
+            for axis, (codes, size) in enumerate(zip(self.codes, sizes, strict=True))
+        )
+
+
+class _Reported(NamedTuple):
+    """A table of reports."""
+
+    shares: Floats
+    n: float
+    """How many reports of equal weight tell as much, (Σw)²/Σw²; 0 if no report has all of the attributes."""
+
+
+def _narrowed(codes: Codes, attribute: Attribute) -> Codes:
+    """Return codes in as few bytes as they need."""
+    if not attribute.missing_is_public:
+        return codes.astype(np.min_scalar_type(attribute.size - 1))
+    return np.where(codes == ABSENT, attribute.size, codes).astype(np.min_scalar_type(attribute.size))
 
 
 def _fitted(records: _Records, part: Design) -> Model:
@@ -351,7 +383,7 @@ def _fitted(records: _Records, part: Design) -> Model:
     # What the strongest pairs explain already needs no edge of its own; but two that are independent do need one, where
     # a third that depends on both would tie them to each other.
     others = [pair for pair in every if pair not in forest]
-    pairs, left_out = _affordable(sizes, forest, _strengths(records, part, sizes, others, beside=tree))
+    pairs, left_out = _affordable(records, sizes, forest, _strengths(records, part, sizes, others, beside=tree))
     return _assembled(records, part, sizes, pairs, left_out)
 
 
@@ -365,25 +397,32 @@ def _strengths(
 ) -> list[Pair]:
     """Return the pairs whose dependence stands out, or differs from a model's, the strongest first."""
     strengths: dict[Pair, float] = {}
-    n = records.independent
     for pair in pairs:
+        reported = records.counted(pair, sizes)
+        if not reported.n:
+            continue  # of two that no report has both of, nothing can be seen
         channels = [part.channels[axis] for axis in pair]
         expected = None
         if beside is not None:
             expected = kronecker.apply(channels, beside.table([part.names[axis] for axis in pair]))
-        test = Dependence.of(records.counted(pair, sizes), n=n, expected=expected)
+        test = Dependence.of(reported.shares, n=reported.n, expected=expected)
         if test.beyond_chance > 0:
             # φ² of the truths: what the reports show, undone for the λ's
-            strengths[pair] = (test.statistic - test.freedom) / (channels[0].lam * channels[1].lam) ** 2
+            strengths[pair] = (test.statistic - test.freedom) / reported.n / (channels[0].lam * channels[1].lam) ** 2
     return sorted(strengths, key=lambda pair: -strengths[pair])
 
 
-def _affordable(sizes: Sequence[int], forest: Sequence[Pair], others: Sequence[Pair]) -> tuple[list[Pair], list[Pair]]:
-    """Return the pairs that tables of bearable size can hold, and those they cannot."""
+def _affordable(
+    records: _Records, sizes: Sequence[int], forest: Sequence[Pair], others: Sequence[Pair]
+) -> tuple[list[Pair], list[Pair]]:
+    """Return the pairs that tables of bearable size, and with reports, can hold, and those they cannot."""
     pairs, left_out = list(forest), list[Pair]()
     for pair in others:
-        cells = [_cells(family, sizes) for family in _families([*pairs, pair], sizes)]
+        families = _families([*pairs, pair], sizes, records.gaps)
+        cells = [_cells(family, sizes) for family in families]
         affordable = max(cells) <= MOST_CELLS and sum(cells) <= ALL_CELLS
+        if affordable and records.gaps:
+            affordable = all(records.counted(family, sizes).n for family in families)
         (pairs if affordable else left_out).append(pair)
     return pairs, left_out
 
@@ -392,25 +431,44 @@ def _assembled(
     records: _Records, part: Design, sizes: Sequence[int], pairs: Sequence[Pair], left_out: Sequence[Pair]
 ) -> Model:
     """Return the model with these pairs: the tables that they hang together in, each estimated on its own."""
-    n = records.independent
-    families = _families(pairs, sizes)
-    largest = [family for family in families if not any(set(family) < set(other) for other in families)]
-    tables = {
-        family: choose([part.channels[axis] for axis in family], records.counted(family, sizes), n=n).values
-        for family in largest
-    }
+    families = _families(pairs, sizes, records.gaps)
+
+    def serves(other: tuple[int, ...], family: tuple[int, ...]) -> bool:
+        """Return whether a table holds a family, and as many reports have it."""
+        return set(family) <= set(other) and not records.gaps & (set(other) - set(family))
+
+    largest = [
+        family for family in families if not any(other != family and serves(other, family) for other in families)
+    ]
+    tables: dict[tuple[int, ...], Floats] = {}
+    fewest = math.inf
+    for family in largest:
+        reported = records.counted(family, sizes)
+        check_complete(math.ceil(reported.n), [part.names[axis] for axis in family])
+        tables[family] = choose([part.channels[axis] for axis in family], reported.shares, n=reported.n).values
+        fewest = min(fewest, reported.n)
     factors = []
     for family in reversed(families):
-        home = next(other for other in tables if set(family) <= set(other))
+        home = next(other for other in tables if serves(other, family))
         factors.append(Factor(family[-1], family[:-1], _conditional(tables[home], home, family)))
     named = [tuple((part.names[i], part.names[j]) for i, j in some) for some in (pairs, left_out)]
-    return Model(part, len(records.codes[0]), tuple(factors), named[0], named[1], records.library, n)
+    return Model(
+        part,
+        len(records.codes[0]),
+        tuple(factors),
+        named[0],
+        named[1],
+        records.library,
+        fewest,
+        records.answered(sizes),
+    )
 
 
-def _families(pairs: Iterable[Pair], sizes: Sequence[int]) -> list[tuple[int, ...]]:
+def _families(pairs: Iterable[Pair], sizes: Sequence[int], gaps: frozenset[int]) -> list[tuple[int, ...]]:
     """Return the attributes in an order of elimination, each after those that it depends on among the ones left.
 
-    Always the one with the smallest table goes next; its neighbours then depend on each other.
+    Always the one with the smallest table goes next; its neighbours then depend on each other. Of equals, one that some
+    reports lack goes first: it then depends on others that all have, and not they on it.
     """
     left: dict[int, set[int]] = {axis: set() for axis in range(len(sizes))}
     for i, j in pairs:
@@ -418,7 +476,7 @@ def _families(pairs: Iterable[Pair], sizes: Sequence[int]) -> list[tuple[int, ..
         left[j].add(i)
     families = []
     while left:
-        axis = min(left, key=lambda axis: (_cells((axis, *left[axis]), sizes), axis))
+        axis = min(left, key=lambda axis: (_cells((axis, *left[axis]), sizes), axis not in gaps, axis))
         parents = left.pop(axis)
         for parent in parents:
             left[parent] |= parents

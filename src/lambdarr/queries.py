@@ -21,7 +21,7 @@ from lambdarr.conditions import product_of
 from lambdarr.designs import check_design
 from lambdarr.errors import DataError
 from lambdarr.intervals import deviations, score_ends
-from lambdarr.tabulation import Coded, over_reports
+from lambdarr.tabulation import Coded, check_complete, over_reports
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +54,7 @@ class Answer:
     standard_error : float
         Its standard error, of sampling and randomization or of randomization alone, by ``inference``.
     n : int
-        Number of reports.
+        Number of reports, without those where an attribute that is asked about is missing in plain sight.
     inference : {"population", "finite"}
         What the error speaks of.
     """
@@ -198,7 +198,11 @@ def _moments(reports: Any, design: Design, functions: Sequence[Product], weights
     singles = [_unbiased(design, function) for function in functions]
     doubles = [_unbiased(design, _times(functions[i], functions[j])) for i, j in pairs]
 
+    names = {name for function in functions for name in function}
+    asked = design.select(names) if names else None
+
     def part(coded: Coded) -> _Moments:
+        coded = coded if asked is None else coded.complete(asked)
         w = np.ones(coded.rows) if coded.weights is None else coded.weights
         z = np.array([_evaluated(single, coded) for single in singles])
         truths = np.zeros((count, count))
@@ -206,10 +210,10 @@ def _moments(reports: Any, design: Design, functions: Sequence[Product], weights
             truths[i, j] = truths[j, i] = float(w**2 @ _evaluated(double, coded))
         return _Moments(coded.rows, z @ w, (z * w**2) @ z.T, truths)
 
-    names = {name for function in functions for name in function}
     n, sums, squares, truths = 0, np.zeros(count), np.zeros((count, count)), np.zeros((count, count))
     for found in over_reports(reports, design, names, weights, part):
         n, sums, squares, truths = n + found.n, sums + found.sums, squares + found.squares, truths + found.truths
+    check_complete(n, sorted(names))
     return _Moments(n, sums, squares, truths)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from lambdarr.designs import check_design, listed
-from lambdarr.domain import encode
+from lambdarr.domain import ABSENT, encode
 from lambdarr.errors import DataError
 from lambdarr.parallel import ahead, in_order, worth_compiling
 from lambdarr.sources import check_present, open_source
@@ -49,7 +49,7 @@ class Counts:
     values : array
         Number of reports per cell, or the sum of their weights.
     n : int
-        Number of reports.
+        Number of reports that have all of these attributes: where missing values are public, the others are left out.
     squares : array, optional
         Sum of the squared weights per cell; None if the reports are not weighted.
     library : str
@@ -171,28 +171,31 @@ def tallies(
 
     def count(coded: Coded) -> _Counted:
         compiled = worth_compiling(coded.first_row + coded.rows, enough=_COMPILED_FROM)
-        cells = [_Cells.of(part, coded.codes, coded.weights, compiled=compiled) for part in parts]
-        return _Counted(coded.rows, coded.library, cells)
+        complete = [coded.complete(part) for part in parts]
+        cells = [_Cells.of(p, c.codes, c.weights, compiled=compiled) for p, c in zip(parts, complete, strict=True)]
+        return _Counted([c.rows for c in complete], coded.library, cells)
 
-    n, library = 0, "pyarrow"
+    n, library = np.zeros(len(parts), dtype=np.int64), "pyarrow"
     values = [np.zeros(_cells(part)) for part in parts]
     squares = [np.zeros(_cells(part)) if weights is not None else None for part in parts]
     for counted in over_reports(reports, design, {name for part in parts for name in part.names}, weights, count):
         n, library = n + counted.rows, counted.library
         for cells, table, squared in zip(counted.cells, values, squares, strict=True):
             cells.add_to(table, squared)
-    if weights is not None and not values[0].any():
+    for part, rows in zip(parts, n, strict=True):
+        check_complete(int(rows), part.names)
+    if weights is not None and not all(table.any() for table in values):
         msg = "weights must not all be zero"
         raise DataError(msg)
     return [
         Counts(
             part.names,
             table.reshape(_sizes(part)),
-            n,
+            int(rows),
             None if square is None else square.reshape(_sizes(part)),
             library,
         )
-        for part, table, square in zip(parts, values, squares, strict=True)
+        for part, rows, table, square in zip(parts, n, values, squares, strict=True)
     ]
 
 
@@ -204,6 +207,27 @@ class Coded(NamedTuple):
     codes: dict[str, Codes]
     weights: Floats | None
     library: str
+
+    def complete(self, part: Design) -> Coded:
+        """Return the reports that have all attributes of a part of the design; usually all of them do."""
+        if not part.public_missing:
+            return self
+        there = np.all([self.codes[name] != ABSENT for name in part.public_missing], axis=0)
+        return self._replace(
+            rows=int(there.sum()),
+            codes={name: codes[there] for name, codes in self.codes.items() if name in part.names},
+            weights=None if self.weights is None else self.weights[there],
+        )
+
+
+def check_complete(n: int, names: Iterable[str]) -> None:
+    """Refuse to estimate from nothing."""
+    if not n:
+        msg = (
+            f"no report has an answer to all of {', '.join(names)}, as missing answers are left out; ask for fewer of "
+            "them together"
+        )
+        raise DataError(msg)
 
 
 def over_reports(
@@ -245,7 +269,8 @@ def over_reports(
 
 
 class _Counted(NamedTuple):
-    rows: int
+    rows: list[int]
+    """Of each table: the reports that have all of its attributes."""
     library: str
     cells: list[_Cells]
 

@@ -125,6 +125,9 @@ def design(
     missing: Annotated[
         str, typer.Option(help="Text of a missing value in a CSV file; the empty field by default.")
     ] = "",
+    public_missing: Annotated[
+        str | None, typer.Option(help="Columns whose missing values are public and pass unrandomized, as a,b,c.")
+    ] = None,
     force: ForceOption = False,
 ) -> None:
     """Make a design: find the categories of a file's columns and the λ's that meet a target.
@@ -141,6 +144,7 @@ def design(
         columns=None if columns is None else _names(columns),
         keep=_names(keep),
         missing=missing,
+        public_missing=_names(public_missing),
         **{kind: _target(kind, texts) for kind, texts in targets.items() if texts},
     )
     with replacing(output, force=force) as file:
@@ -176,6 +180,7 @@ def randomize(
     A column that the design does not know is an error, unless it is kept or dropped by name.
     """
     import lambdarr
+    from lambdarr.reporting.tables import public_missing_sentence
     from lambdarr.sinks import check_target
 
     loaded = lambdarr.Design.load(design)
@@ -187,6 +192,8 @@ def randomize(
     _say(f"{rows:,} records randomized into {output}.")
     if released := loaded.keeping(_names(keep)).released:
         _say(f"Released unrandomized: {', '.join(released)}.")
+    if loaded.public_missing:
+        _say(public_missing_sentence(loaded.public_missing))
 
 
 @app.command(epilog="Example: lambdarr estimate reports.csv -d design.json -t sex -t sex,education --format csv")
@@ -394,7 +401,7 @@ def synthesize(
 def audit(design: Annotated[Path, typer.Argument(help="The design file.")], as_json: JsonOption = False) -> None:
     """Audit a design: what one report gives away, attribute by attribute and for the whole record."""
     import lambdarr
-    from lambdarr.reporting.tables import audit_table, audit_values
+    from lambdarr.reporting.tables import audit_table, audit_values, public_missing_sentence
 
     found = lambdarr.audit(lambdarr.Design.load(design))
     if as_json:
@@ -408,6 +415,8 @@ def audit(design: Annotated[Path, typer.Argument(help="The design file.")], as_j
     )
     if found.released:
         _say(f"Released unrandomized: {', '.join(found.released)}. Nothing above protects it.")
+    if found.public_missing:
+        _say(public_missing_sentence(found.public_missing))
 
 
 @app.command(epilog="Example: lambdarr paper --json")

@@ -52,6 +52,7 @@ def design_values(design: Design) -> dict[str, Any]:
         "joint": {**_measures(design), "noise_amplification": finite(design.noise_amplification)},
         "attenuation": design.attenuation().tolist(),
         "released": list(design.released),
+        "public_missing": list(design.public_missing),
     }
 
 
@@ -112,7 +113,14 @@ def design_sentences(design: Design) -> list[str]:
         said.insert(1, f"No whole report can shift the odds about anyone by more than {_odds(design.epsilon)} to 1.")
     if design.released:
         said.append(f"Released unrandomized: {', '.join(design.released)}. Nothing here protects that.")
+    if design.public_missing:
+        said.append(public_missing_sentence(design.public_missing))
     return said
+
+
+def public_missing_sentence(names: Sequence[str]) -> str:
+    """Return in words that some attributes' missing values are not protected."""
+    return f"Missing values are public, and not protected: everyone sees who has no answer to {', '.join(names)}."
 
 
 def _odds(epsilon: float) -> str:
@@ -224,8 +232,9 @@ def estimate_table(estimate: Estimate, level: float, *, truth: Any = None, most:
     labels = [attribute.labels for attribute in estimate.design.attributes]
     total = estimate.counts.total
     weighted = ", weighted" if estimate.counts.squares is not None else ""
+    complete = " with every answer" if estimate.design.public_missing else ""
     table.caption = (
-        f"{estimate.n:,} reports{weighted}; errors for {_INFERENCES[estimate.inference]}.\n"
+        f"{estimate.n:,} reports{complete}{weighted}; errors for {_INFERENCES[estimate.inference]}.\n"
         f"Estimate ({_method(estimate)}): {escape(estimate.reason)}."
     )
     if unbiased_too:
@@ -314,8 +323,10 @@ def correlation_table(found: Correlation, level: float) -> Table:
     for cells in _pair_cells(found, level, "\n{:.3f}…{:.3f}"):
         first, second, *numbers = cells
         table.add_row(f"{escape(first)}\n{escape(second)}", *numbers)
+    fewest = min(pair.n for pair in found.pairs)
+    reports = f"{found.n:,}" if fewest == found.n else f"{fewest:,} to {found.n:,}"
     table.caption = (
-        f"{found.n:,} reports; {100 * level:.6g} % intervals for {_INFERENCES[found.inference]}. Corrected for the "
+        f"{reports} reports; {100 * level:.6g} % intervals for {_INFERENCES[found.inference]}. Corrected for the "
         "randomization, but for χ², which tests independence on the reports. –: no scores, or lost in noise."
     )
     return table
@@ -360,9 +371,9 @@ def model_warning(model: Model) -> str | None:
     """Return which attribute's own shares are mostly noise, or None: then nothing of it can be trusted."""
     import numpy as np
 
-    for name, channel in zip(model.design.names, model.design.channels, strict=True):
+    for name, channel, n in zip(model.design.names, model.design.channels, model.answered, strict=True):
         reported = np.asarray(channel.matrix()) @ model.table([name])
-        spread = np.sqrt(reported * (1 - reported) / model.n).sum() / channel.lam
+        spread = np.sqrt(reported * (1 - reported) / n).sum() / channel.lam
         if (error := 0.4 * float(spread)) > MOSTLY_NOISE:
             return (
                 f"{name}: mostly noise. Its own shares have an expected total-variation error of {min(error, 1):.2f}, "
