@@ -20,7 +20,33 @@ def cases():
                 yield {"word": word, "threshold": threshold, "size": size, "truth": truth, "report": report}
 
 
+def records():
+    """Yield records with missing answers, randomized and public; the words are used in order."""
+    half = {"threshold": WORDS // 2, "lambda": 0.5}
+    income = {"name": "income", "categories": ["low", "high"], "missing": "NA", "missing_is_public": True, **half}
+    smokes = {
+        "name": "smokes",
+        "categories": ["no", "yes", "daily"],
+        "missing": "",
+        **half,
+    }  # four with the missing one
+    age = {"name": "age", "categories": [1, 2], **half}
+    design = {"schema_version": 2, "attributes": [income, smokes, age]}
+    keep, first, last = 0, WORDS // 2, WORDS - 1
+    for truths, words, reports in [
+        ((None, None, 2), (last, first), (None, None, 1)),
+        ((None, "yes", 1), (first, keep), (None, "no", 1)),
+        (("NA", "", 1), (keep, last), (None, None, 2)),
+        (("low", "yes", 2), (last, last, keep), ("high", None, 2)),
+        (("high", None, 2), (keep, keep, first), ("high", None, 1)),
+    ]:
+        names = [attribute["name"] for attribute in design["attributes"]]
+        record, report = (dict(zip(names, answers, strict=True)) for answers in (truths, reports))
+        yield {"design": design, "record": record, "words": list(words), "report": report}
+
+
 if __name__ == "__main__":
     lines = ",\n".join("    " + json.dumps(case) for case in cases())
-    text = f'{{\n  "version": 1,\n  "cases": [\n{lines}\n  ]\n}}\n'
+    whole = ",\n".join("    " + json.dumps(record) for record in records())
+    text = f'{{\n  "version": 1,\n  "cases": [\n{lines}\n  ],\n  "records": [\n{whole}\n  ]\n}}\n'
     (Path(__file__).parents[1] / "spec" / "vectors.json").write_text(text)

@@ -11,7 +11,7 @@ import pytest
 import lambdarr as lr
 from lambdarr import client
 from tests.statistics import assert_plausible, chi_square
-from tests.test_sampling import VECTORS
+from tests.test_sampling import RECORDS, VECTORS
 
 DESIGN = lr.design([lr.Attribute("vote", ["A", "B", "C"], missing="NA"), lr.Attribute("old", [True, False])], lam=0.4)
 TEXT = DESIGN.to_json()
@@ -29,6 +29,17 @@ def test_client_passes_the_vectors(monkeypatch):
         entry = {"name": "x", "categories": list(range(case["size"])), "threshold": case["threshold"], "lambda": 0.5}
         device = client.Client(json.dumps({"schema_version": 1, "attributes": [entry]}))
         assert device.randomize({"x": case["truth"]}) == {"x": case["report"]}
+
+
+@pytest.mark.parametrize("case", RECORDS)
+def test_client_and_library_pass_the_vectors_of_whole_records(case, monkeypatch):
+    text = json.dumps(case["design"])
+    design = lr.Design.from_json(text)
+    for randomize in (client.Client(text).randomize, lambda record: lr.randomize_record(record, design)):
+        words = iter(case["words"])
+        monkeypatch.setattr("secrets.randbits", lambda bits, words=words: next(words))
+        assert randomize(case["record"]) == case["report"]
+        assert next(words, None) is None  # every word was used
 
 
 def test_missing_answer_may_be_null_or_its_text():
@@ -79,7 +90,7 @@ def test_record_that_does_not_fit_is_refused_without_repeating_it(record, says):
         "{}",
         "[" * 100_000,
         json.dumps({"schema_version": 1, "attributes": []}),
-        TEXT.replace('"schema_version": 1', '"schema_version": 2'),
+        TEXT.replace('"schema_version": 1', '"schema_version": 3'),
         edited(threshold=5),
         edited(threshold=0),
         edited(threshold=True),
@@ -87,6 +98,10 @@ def test_record_that_does_not_fit_is_refused_without_repeating_it(record, says):
         edited(categories=["A"], missing=None),
         edited(name=7),
         edited(name="old"),
+        edited(missing_is_public=True),  # of version 1, whose other readers would randomize it
+        edited(missing_is_public=None),
+        edited(missing_is_public=1).replace('"schema_version": 1', '"schema_version": 2'),
+        edited(missing_is_public=True, missing=None).replace('"schema_version": 1', '"schema_version": 2'),
         TEXT[:50],
     ],
 )

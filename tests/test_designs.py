@@ -21,8 +21,9 @@ def designs(draw):
     attributes = []
     for place, channel in enumerate(channels):
         missing = draw(st.sampled_from([None, "", "NA"]))
-        size = channel.size - (missing is not None)
-        attributes.append(lr.Attribute(f"attribute {place} é", draw(kinds)(size), missing))
+        public = missing is not None and draw(st.booleans())
+        size = channel.size - (missing is not None and not public)
+        attributes.append(lr.Attribute(f"attribute {place} é", draw(kinds)(size), missing, missing_is_public=public))
     return lr.Design(tuple(attributes), tuple(channels), tuple(draw(st.sampled_from([[], ["id"], ["id", "w"]]))))
 
 

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 import lambdarr as lr
 from lambdarr import kernels, sampling
 from lambdarr.client import report_from_word
-from tests.make_vectors import cases
+from tests.make_vectors import cases, records
 from tests.statistics import assert_plausible, binomial, chi_square
 
-VECTORS = json.loads((Path(__file__).parents[1] / "spec" / "vectors.json").read_text())["cases"]
+_VECTORS = json.loads((Path(__file__).parents[1] / "spec" / "vectors.json").read_text())
+VECTORS, RECORDS = _VECTORS["cases"], _VECTORS["records"]
 
 
 def drawn(source, count):
@@ -40,6 +41,7 @@ def channel_of(case):
 
 def test_vectors_are_what_their_generator_writes():
     assert list(cases()) == VECTORS
+    assert list(records()) == RECORDS
 
 
 def test_plain_rule_passes_the_vectors():

@@ -90,6 +90,8 @@ class Pair:
         Pearson's test on the reports. P(λ) keeps independent attributes independent, so it is valid as it is.
     sizes : tuple of int
         Their numbers of categories.
+    n : int
+        Number of reports that have both.
     """
 
     attributes: tuple[str, str]
@@ -99,6 +101,7 @@ class Pair:
     information: Strength
     test: Dependence
     sizes: tuple[int, int]
+    n: int
 
     @property
     def cramers_v(self) -> float:
@@ -163,7 +166,7 @@ class Correlation:
     attributes : tuple of str
         In the order of the matrices.
     n : int
-        Number of reports.
+        Number of reports; where some are missing in plain sight, of the pair that most reports have.
     inference : {"population", "finite"}
         What the errors speak of.
     pairs : tuple of Pair
@@ -257,7 +260,7 @@ def row_of(pair: Pair, level: float) -> dict[str, Any]:
     for name in ("cramers_v", "mutual_information"):
         lower, upper = pair.interval(name, level)
         row |= {name: getattr(pair, name), f"{name}_lower": lower, f"{name}_upper": upper}
-    return row | {"chi_squared": pair.test.statistic, "df": pair.test.freedom, "p_value": pair.p_value}
+    return row | {"chi_squared": pair.test.statistic, "df": pair.test.freedom, "p_value": pair.p_value, "n": pair.n}
 
 
 def correlate(
@@ -315,13 +318,15 @@ def correlate(
     numbers = {attribute.name: scores_of(attribute, given.get(attribute.name)) for attribute in part.attributes}
     tables = list(itertools.combinations(part.names, 2))
     pairs, variances, n, library = [], dict.fromkeys(part.names, math.nan), 0, "pyarrow"
+    most = dict.fromkeys(part.names, 0)  # reports that a variance is from: as many as answered with any one other
     tallied = [tallies(wave.reports, wave.design, tables, **wave.survey._asdict()) for wave in waves]
     for of_waves in zip(*tallied, strict=True):
         counted = [(counts, wave.design) for counts, wave in zip(of_waves, waves, strict=True)]
         table = estimated(counted, method="inverse", inference=inference)
-        n, library = table.n, table.counts.library
+        n, library = max(n, table.n), table.counts.library
         for axis, name in enumerate(table.attributes):
-            if (of := numbers[name]) is not None:
+            if (of := numbers[name]) is not None and table.n >= most[name]:
+                most[name] = table.n
                 variances[name] = _variance(table.unbiased.sum(axis=1 - axis), of)
         pairs.append(_pair(table, numbers[table.attributes[0]], numbers[table.attributes[1]]))
     return Correlation(part.names, n, inference, tuple(pairs), variances, library)
@@ -341,7 +346,7 @@ def _pair(table: Estimate, first: Floats | None, second: Floats | None) -> Pair:
     test = _test(table)
     rows, columns = table.values.shape
     return Pair((table.attributes[0], table.attributes[1]), covariance, correlation, phi_squared, information, test,
-                (rows, columns))  # fmt: skip
+                (rows, columns), table.n)  # fmt: skip
 
 
 def _test(table: Estimate) -> Dependence:

@@ -70,12 +70,15 @@ class Audit:
         What is released unrandomized: nothing above speaks of it.
     prior_given : bool
         Whether guess gain and posterior are for a prior that was given, or for the uniform one.
+    public_missing : tuple of str
+        Attributes whose missing values are public: all see who did not answer, and the above speaks of those who did.
     """
 
     attributes: tuple[Leak, ...]
     joint: Leak
     released: tuple[str, ...]
     prior_given: bool
+    public_missing: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the audit as plain values, ready for JSON."""
@@ -124,7 +127,7 @@ def audit(design: Design, prior: Mapping[str, Prior] | None = None) -> Audit:
         guess_gain=math.prod(leak.guess_gain for leak in leaks),
         worst_posterior=math.prod(leak.worst_posterior for leak in leaks),
     )
-    return Audit(leaks, joint, design.released, bool(given))
+    return Audit(leaks, joint, design.released, bool(given), design.public_missing)
 
 
 def _leak(attribute: Attribute, channel: Channel, prior: Prior | None) -> Leak:

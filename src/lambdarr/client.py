@@ -11,9 +11,10 @@ from __future__ import annotations
 import json
 import secrets
 import sys
+from typing import NamedTuple
 
-SCHEMA_VERSION = 1
-"""The newest version of a design that this client can follow."""
+SCHEMA_VERSION = 2
+"""The newest version of a design that this client can follow; it follows older ones too."""
 
 _WORDS = 2**32
 _MAX_SIZE = 65_536
@@ -56,20 +57,26 @@ class Client:
         self._attributes = _attributes(design)
 
     def randomize(self, record: dict[str, object]) -> dict[str, object]:
-        """Return the report of a record that answers every attribute of the design, one word for each answer."""
+        """Return the report of a record that answers every attribute of the design, one word for each answer.
+
+        Where the design says that a missing answer is public, it is reported as it is, without a word.
+        """
         if not isinstance(record, dict):  # other things name their answers, not their questions, when looked through
             msg = f"the record must be a dict from attribute to answer, got {type(record).__name__}"
             raise ClientError(msg)
         if unknown := [name for name in record if name not in self._attributes]:
             msg = f"the record has {unknown[0]!r}, which the design does not; leave it out"
             raise ClientError(msg)
-        report = {}
-        for name, (values, missing, threshold) in self._attributes.items():
+        report: dict[str, object] = {}
+        for name, (values, missing, missing_is_public, threshold) in self._attributes.items():
             if name not in record:
                 msg = f"the record has no {name!r}; every attribute of the design is answered"
                 raise ClientError(msg)
-            answer = record[name]
-            truth = _code(name, values, None if missing is not None and answer == missing else answer)
+            answer = None if missing is not None and record[name] == missing else record[name]
+            if missing_is_public and answer is None:
+                report[name] = None
+                continue
+            truth = _code(name, values, answer)
             report[name] = values[report_from_word(truth, secrets.randbits(32), threshold, len(values))]
         return report
 
@@ -82,21 +89,35 @@ def _code(name: str, values: list[object], answer: object) -> int:
     raise ClientError(msg)
 
 
-def _attributes(design: str) -> dict[str, tuple[list[object], str | None, int]]:
-    """Return each attribute's values in the order of their codes (a missing one last), missing text and threshold."""
+class _Attribute(NamedTuple):
+    values: list[object]
+    """In the order of their codes, a missing one last if it is randomized."""
+    missing: str | None
+    missing_is_public: bool
+    threshold: int
+
+
+def _attributes(design: str) -> dict[str, _Attribute]:
+    """Return the attributes of a design by their names."""
     try:
         document = json.loads(design)
         version = document["schema_version"]
-        entries = [(e["name"], list(e["categories"]), e.get("missing"), e["threshold"]) for e in document["attributes"]]
+        entries = [
+            (e["name"], list(e["categories"]), e.get("missing"), e.get("missing_is_public", False), e["threshold"])
+            for e in document["attributes"]
+        ]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         msg = "the design is not one; fetch it again"
         raise ClientError(msg) from None
-    if version != SCHEMA_VERSION:
-        msg = f"the design has schema_version {version!r}, this client follows {SCHEMA_VERSION}; use a newer client"
+    if version not in range(1, SCHEMA_VERSION + 1):
+        msg = f"the design has schema_version {version!r}, this client follows up to {SCHEMA_VERSION}; use a newer one"
         raise ClientError(msg)
-    found: dict[str, tuple[list[object], str | None, int]] = {}
-    for name, categories, missing, threshold in entries:
-        values = categories if missing is None else [*categories, None]
+    found: dict[str, _Attribute] = {}
+    for name, categories, missing, public, threshold in entries:
+        if public is not False and not (public is True and missing is not None and version == SCHEMA_VERSION):
+            msg = f"attribute {name!r} of the design is not clear about its missing answers; fetch the design again"
+            raise ClientError(msg)
+        values = categories if missing is None or public else [*categories, None]
         size = len(values)
         whole = isinstance(threshold, int) and not isinstance(threshold, bool)
         if not isinstance(name, str) or name in found or not 2 <= size <= _MAX_SIZE:
@@ -105,7 +126,7 @@ def _attributes(design: str) -> dict[str, tuple[list[object], str | None, int]]:
         if not whole or not 0 < threshold <= _WORDS or (_WORDS - threshold) % size:
             msg = f"the threshold of attribute {name!r} does not fit its {size} categories; fetch the design again"
             raise ClientError(msg)
-        found[name] = (values, missing, threshold)
+        found[name] = _Attribute(values, missing, public, threshold)
     if not found:
         msg = "the design has no attributes; fetch it again"
         raise ClientError(msg)

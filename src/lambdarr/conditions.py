@@ -66,7 +66,7 @@ def worth(channels: Mapping[str, Channel], function: Product) -> Product:
 def scores_of(attribute: Attribute, given: Any) -> Floats | None:
     """Return the numbers of an attribute's categories, or None if it has none."""
     if given is None:
-        if attribute.missing is not None:
+        if attribute.has_missing_category:
             return None
         if attribute.kind in ("integer", "boolean"):
             return np.array([float(category) for category in attribute.categories])
@@ -74,7 +74,7 @@ def scores_of(attribute: Attribute, given: Any) -> Floats | None:
     if isinstance(given, Mapping):
         numbers = [math.nan] * attribute.size
         for category, number in given.items():
-            numbers[attribute.code(category)] = number
+            numbers[attribute.category_code(category)] = number
     else:
         numbers = list(given)
     if len(numbers) != attribute.size or not all(is_number(x) and math.isfinite(x) for x in numbers):
@@ -114,7 +114,7 @@ def _values(attribute: Attribute, wanted: Any) -> Floats:
 
 def _code(attribute: Attribute, category: object) -> int:
     try:
-        return attribute.code(category)
+        return attribute.category_code(category)
     except DataError:
         msg = f"{category!r} is no category of {attribute.name!r}; it has: {', '.join(attribute.labels[:20])}"
         raise DesignError(msg) from None

@@ -23,8 +23,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-SCHEMA_VERSION = 1
-"""Version of the JSON form, described by spec/design.schema.json."""
+SCHEMA_VERSION = 2
+"""Newest version of the JSON form, described by spec/design.schema.json.
+
+Version 2 has ``missing_is_public``. A design without it is written as version 1, which older readers follow; one with
+it they refuse, instead of randomizing what should pass.
+"""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -90,6 +94,11 @@ class Design:
         """What is released unrandomized: the kept columns, and the attributes with λ = 1."""
         truths = (a.name for a, c in zip(self.attributes, self.channels, strict=True) if c.lam == 1)
         return (*truths, *self.kept)
+
+    @property
+    def public_missing(self) -> tuple[str, ...]:
+        """The attributes whose missing values are public: released as they are."""
+        return tuple(attribute.name for attribute in self.attributes if attribute.missing_is_public)
 
     def select(self, names: Iterable[str]) -> Design:
         """Return the design of some of the attributes, in the order asked for."""
@@ -165,13 +174,15 @@ class Design:
                 "name": attribute.name,
                 "categories": list(attribute.categories),
                 "missing": attribute.missing,
+                **({"missing_is_public": True} if attribute.missing_is_public else {}),
                 "lambda": channel.lam,
                 "threshold": channel.threshold,
                 "rounding": channel.rounding,
             }
             for attribute, channel in zip(self.attributes, self.channels, strict=True)
         ]
-        document = {"schema_version": SCHEMA_VERSION, "attributes": attributes, "kept": list(self.kept)}
+        version = SCHEMA_VERSION if self.public_missing else 1
+        document = {"schema_version": version, "attributes": attributes, "kept": list(self.kept)}
         return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
 
     @classmethod
@@ -242,6 +253,9 @@ def _from_document(document: Any) -> Design:
         msg = "kept of a design must be a list of column names"
         raise DesignError(msg)
     pairs = [_entry(entry, place) for place, entry in enumerate(entries, start=1)]
+    if version < 2 and any(attribute.missing_is_public for attribute, _ in pairs):
+        msg = "a design with missing_is_public must have schema_version 2, as older readers would pass over it"
+        raise DesignError(msg)
     return Design(tuple(a for a, _ in pairs), tuple(c for _, c in pairs), tuple(kept))
 
 
@@ -252,7 +266,12 @@ def _entry(entry: Any, place: int) -> tuple[Attribute, Channel]:
         raise DesignError(msg)
     name = _member(entry, "name", str, where)
     where = f"attribute {name!r} of the design"
-    attribute = Attribute(name, _member(entry, "categories", list, where), entry.get("missing"))
+    attribute = Attribute(
+        name,
+        _member(entry, "categories", list, where),
+        entry.get("missing"),
+        missing_is_public=entry.get("missing_is_public", False),
+    )
     lam = _member(entry, "lambda", (int, float), where)
     threshold = _member(entry, "threshold", int, where)
     rounding = entry.get("rounding", "nearest")

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lambdarr.channel import check_size
+from lambdarr.channel import MAX_SIZE, check_size
 from lambdarr.errors import DataError, DesignError
 
 if TYPE_CHECKING:
@@ -26,7 +26,10 @@ Category = str | int | bool
 Kind = Literal["text", "integer", "boolean"]
 Codes = np.ndarray[Any, np.dtype[np.integer[Any]]]
 
-UNKNOWN, NULL = -1, -2
+ABSENT = -MAX_SIZE - 1
+"""The code of a missing value that is public: so far below all others that as an index it fails in any domain."""
+
+UNKNOWN, NULL = ABSENT - 1, ABSENT - 2
 """What a lookup says of a value outside the domain, and of a null that the design does not foresee."""
 
 
@@ -43,25 +46,39 @@ class Attribute:
     missing : str, optional
         If given, a null is one more category, the last one, randomized like any other. The text is how a missing
         value is written in a text file: "" for an empty field, or for example "NA".
+    missing_is_public : bool
+        Whether a null is public knowledge instead, as where a question was not asked: it is then no category, and is
+        reported as it is, never randomized. Nothing protects the fact that an answer is missing.
 
     Examples
     --------
     >>> smokes = Attribute("smokes", ["never", "sometimes", "daily"], missing="NA")
     >>> smokes.size, smokes.labels
     (4, ('never', 'sometimes', 'daily', 'NA'))
+    >>> Attribute("income", ["low", "high"], missing="NA", missing_is_public=True).labels
+    ('low', 'high')
     """
 
     name: str
     categories: tuple[Category, ...]
     missing: str | None = None
+    missing_is_public: bool = False
 
-    def __init__(self, name: str, categories: Iterable[Category], missing: str | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        categories: Iterable[Category],
+        missing: str | None = None,
+        *,
+        missing_is_public: bool = False,
+    ) -> None:
         object.__setattr__(self, "name", name)
         if isinstance(categories, str):
             msg = f"categories of attribute {name!r} must be a list, got one text; write ['a', 'b']"
             raise DesignError(msg)
         object.__setattr__(self, "categories", tuple(_plain(name, category) for category in categories))
         object.__setattr__(self, "missing", missing)
+        object.__setattr__(self, "missing_is_public", missing_is_public)
         self._check()
 
     def _check(self) -> None:
@@ -70,6 +87,13 @@ class Attribute:
             raise DesignError(msg)
         if self.missing is not None and not isinstance(self.missing, str):
             msg = f"missing of attribute {self.name!r} must be a text or None, got {self.missing!r}"
+            raise DesignError(msg)
+        if not isinstance(self.missing_is_public, bool):
+            kind = type(self.missing_is_public).__name__
+            msg = f"missing_is_public of attribute {self.name!r} must be true or false, got {kind}"
+            raise DesignError(msg)
+        if self.missing_is_public and self.missing is None:
+            msg = f"missing_is_public of attribute {self.name!r} needs missing: the text of a missing value, such as ''"
             raise DesignError(msg)
         texts = [text for text in (self.name, self.missing, *self.categories) if isinstance(text, str)]
         if any(not _is_unicode(text) for text in texts):
@@ -91,9 +115,14 @@ class Attribute:
             raise DesignError(msg) from None
 
     @property
+    def has_missing_category(self) -> bool:
+        """Whether a missing value is one of the r categories, and randomized like the others."""
+        return self.missing is not None and not self.missing_is_public
+
+    @property
     def size(self) -> int:
-        """Number r of categories, the missing one included."""
-        return len(self.categories) + (self.missing is not None)
+        """Number r of categories, the missing one included if it is randomized."""
+        return len(self.categories) + self.has_missing_category
 
     @property
     def kind(self) -> Kind:
@@ -104,16 +133,16 @@ class Attribute:
     @property
     def labels(self) -> tuple[str, ...]:
         """All r categories as a person reads them, the missing one last."""
-        missing = () if self.missing is None else (self.missing or "(missing)",)
+        missing = (self.missing or "(missing)",) if self.has_missing_category else ()
         return (*self._written(), *missing)
 
     @property
     def values(self) -> tuple[Category | None, ...]:
         """All r categories in their own type, the missing one last as None."""
-        return self.categories if self.missing is None else (*self.categories, None)
+        return (*self.categories, None) if self.has_missing_category else self.categories
 
     def code(self, value: object) -> int:
-        """Return the code 0 … r − 1 of one value.
+        """Return the code 0 … r − 1 of one value, or ``ABSENT`` for a missing one that is public.
 
         Examples
         --------
@@ -121,13 +150,13 @@ class Attribute:
         2
         """
         if value is None and self.missing is not None:
-            return self.size - 1
+            return _null_code(self)
         try:
             plain = _plain(self.name, value)
         except DesignError:
             plain = None
         if self.missing is not None and self.kind == "text" and plain == self.missing:
-            return self.size - 1
+            return _null_code(self)
         for code, category in enumerate(self.categories):
             if category == plain and type(category) is type(plain):  # True is not 1
                 return code
@@ -136,6 +165,17 @@ class Attribute:
         else:
             msg = f"the value of attribute {self.name!r} is outside its domain of {self.size} categories; {_REMEDY}"
         raise DataError(msg)
+
+    def category_code(self, value: object) -> int:
+        """Return the code of a value that has to be one of the r categories."""
+        code = self.code(value)
+        if code == ABSENT:
+            msg = (
+                f"a missing value of attribute {self.name!r} is public, and no category; count the nulls of the "
+                "reports instead, which are those of the truths"
+            )
+            raise DataError(msg)
+        return code
 
     def _written(self) -> tuple[str, ...]:
         if self.kind == "boolean":
@@ -171,7 +211,7 @@ def _plain(name: str, category: object) -> Category:
 
 
 def encode(attribute: Attribute, column: pa.Array, *, as_text: bool, first_row: int) -> Codes:
-    """Return the codes of one batch of a column, as 32-bit integers.
+    """Return the codes of one batch of a column, as 32-bit integers; ``ABSENT`` where a missing value is public.
 
     Parameters
     ----------
@@ -201,8 +241,8 @@ def encode(attribute: Attribute, column: pa.Array, *, as_text: bool, first_row: 
             codes = places.astype(np.int32, copy=False)
         else:
             codes = lookup.take(places)
-        suspect = codes if lookup.size and lookup.min() < 0 else codes[:0]  # all is well if the dictionary is
-    if suspect.size and suspect.min() < 0:
+        suspect = codes if lookup.size and lookup.min() < ABSENT else codes[:0]  # all is well if the dictionary is
+    if suspect.size and suspect.min() < ABSENT:
         raise _misfit(attribute, codes, first_row=first_row)
     return codes
 
@@ -233,6 +273,8 @@ class Decoder:
                 pa.array(attribute.categories, arrow_type(attribute)),
                 attribute.missing is not None,
             )
+        # an absent value goes where a missing category would be: after all others
+        self._place_of_absent = len(attribute.categories) if attribute.missing_is_public else None
         self._encoded = pa.types.is_dictionary(kind)
         plain = kind.value_type if self._encoded else kind
         try:
@@ -256,6 +298,8 @@ class Decoder:
 
     def column(self, codes: Codes) -> pa.Array:
         """Return codes as a column."""
+        if self._place_of_absent is not None:
+            codes = np.where(codes == ABSENT, np.int32(self._place_of_absent), codes)
         if not self._encoded:
             return self._values.take(pa.array(codes)).cast(self.type)
         if self._null or not np.array_equal(self._places, np.arange(len(self._places))):
@@ -292,7 +336,9 @@ def arrow_type(attribute: Attribute) -> pa.DataType:
 
 
 def _null_code(attribute: Attribute) -> int:
-    return NULL if attribute.missing is None else attribute.size - 1
+    if attribute.missing is None:
+        return NULL
+    return ABSENT if attribute.missing_is_public else attribute.size - 1
 
 
 def _spellings(attribute: Attribute, *, as_text: bool) -> list[tuple[Category, int]]:
@@ -303,7 +349,7 @@ def _spellings(attribute: Attribute, *, as_text: bool) -> list[tuple[Category, i
     else:
         pairs = [*_written_spellings(attribute)]
     if attribute.missing is not None and (as_text or attribute.kind == "text"):
-        pairs.append((attribute.missing, attribute.size - 1))
+        pairs.append((attribute.missing, _null_code(attribute)))
     if as_text and not any(value == "" for value, _ in pairs):
         pairs.append(("", NULL))  # an empty field is a missing answer, not another category
     return pairs
@@ -318,7 +364,7 @@ def _written_spellings(attribute: Attribute) -> list[tuple[str, int]]:
 
 
 def _lookup(attribute: Attribute, values: pa.Array, *, as_text: bool) -> NDArray[np.int32]:
-    """Return the code of each value, UNKNOWN or NULL."""
+    """Return the code of each value, ABSENT, UNKNOWN or NULL."""
     values = comparable(attribute.name, values)
     wanted = pa.string() if as_text else arrow_type(attribute)
     if values.type != wanted and not pa.types.is_null(values.type):
@@ -364,7 +410,7 @@ def comparable(name: str, values: pa.Array) -> pa.Array:
 
 def _misfit(attribute: Attribute, found: NDArray[np.int32], *, first_row: int) -> DataError:
     """Say which attribute and row do not fit, but never the value itself."""
-    nulls = bool(found[found < 0][0] == NULL)
+    nulls = bool(found[found < ABSENT][0] == NULL)
     bad = np.flatnonzero(found == (NULL if nulls else UNKNOWN))
     count, row = len(bad), first_row + int(bad[0])
     values = "value" if count == 1 else "values"

@@ -265,9 +265,9 @@ def _as_series(attribute: Attribute, scores: Mapping[str, Any]) -> Any:
 
     if attribute.name in scores:
         return pandas.Series(scores_of(attribute, scores[attribute.name]), name=attribute.name)
-    if attribute.kind == "integer" and attribute.missing is None:
+    if attribute.kind == "integer" and not attribute.has_missing_category:
         return pandas.Series(attribute.categories, name=attribute.name)
-    values: Sequence[Any] = attribute.labels if attribute.missing is not None else attribute.categories
+    values: Sequence[Any] = attribute.labels if attribute.has_missing_category else attribute.categories
     return pandas.Series(pandas.Categorical(values, categories=list(values)), name=attribute.name)
 
 

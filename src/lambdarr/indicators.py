@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from lambdarr.designs import check_design
+from lambdarr.designs import listed
+from lambdarr.domain import ABSENT
 from lambdarr.sources import as_frame
 from lambdarr.surveys import Survey
 from lambdarr.tabulation import Coded, over_reports
+from lambdarr.waves import shared, waves_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,16 +26,18 @@ if TYPE_CHECKING:
 
 
 def unbiased(
-    reports: Any, design: Design, attributes: Iterable[str] | None = None, *, library: str | None = None
+    reports: Any, design: Design | None = None, attributes: Iterable[str] | None = None, *, library: str | None = None
 ) -> Any:
     """Return a frame with a column for every category of every attribute, and a row per report, in their order.
 
+    Where an attribute is missing and that is public, its columns are null.
+
     Parameters
     ----------
-    reports : table or path
-        Randomized records.
-    design : Design
-        The design they were made with.
+    reports : table, path or list of (reports, Design)
+        Randomized records; or several tables of them, each with the design it was made with.
+    design : Design, optional
+        The design they were made with, unless it is beside them.
     attributes : iterable of str, optional
         All of the design by default.
     library : {"pandas", "polars", "pyarrow"}, optional
@@ -46,17 +50,24 @@ def unbiased(
     >>> lr.unbiased([{"smokes": "yes"}, {"smokes": "no"}], design, library="pyarrow").to_pydict()
     {'smokes=no': [-0.5, 1.5], 'smokes=yes': [1.5, -0.5]}
     """
-    check_design(design)
-    part = design if attributes is None else design.select(attributes)
-    names = [f"{attribute.name}={label}" for attribute in part.attributes for label in attribute.labels]
+    waves = waves_of(reports, design, Survey())
+    wanted = waves[0].design.names if attributes is None else listed(attributes)
+    attributes_of = shared([wave.design for wave in waves], wanted).attributes
+    names = [f"{attribute.name}={label}" for attribute in attributes_of for label in attribute.labels]
+    batches: list[pa.RecordBatch] = []
+    for wave in waves:
+        part = wave.design.select(wanted)
 
-    def columns(coded: Coded) -> tuple[pa.RecordBatch, str]:
-        found = []
-        for attribute, channel in zip(part.attributes, part.channels, strict=True):
-            codes = coded.codes[attribute.name]
-            a, b = channel.backward
-            found += [pa.array(np.where(codes == code, a + b, b)) for code in range(attribute.size)]
-        return pa.RecordBatch.from_arrays(found, names=names), coded.library
+        def columns(coded: Coded, part: Design = part) -> tuple[pa.RecordBatch, str]:
+            found = []
+            for attribute, channel in zip(part.attributes, part.channels, strict=True):
+                codes = coded.codes[attribute.name]
+                a, b = channel.backward
+                absent = codes == ABSENT if attribute.missing_is_public else None
+                found += [pa.array(np.where(codes == code, a + b, b), mask=absent) for code in range(attribute.size)]
+            return pa.RecordBatch.from_arrays(found, names=names), coded.library
 
-    batches = list(over_reports(reports, part, part.names, Survey(), columns))
-    return as_frame(pa.Table.from_batches([batch for batch, _ in batches]), library or batches[-1][1])
+        for batch, came_in in over_reports(wave.reports, part, part.names, Survey(), columns):
+            batches.append(batch)
+            library = library or came_in
+    return as_frame(pa.Table.from_batches(batches), library or "pyarrow")

@@ -27,13 +27,15 @@ from lambdarr import kronecker
 from lambdarr.channel import is_number
 from lambdarr.choosing import Dependence, choose, randomized_codes
 from lambdarr.conditions import product_of
-from lambdarr.designs import check_design, listed
-from lambdarr.domain import Decoder, arrow_type
+from lambdarr.designs import listed
+from lambdarr.domain import ABSENT, Decoder, arrow_type
 from lambdarr.errors import DataError
+from lambdarr.estimation import estimated, independent_reports
 from lambdarr.sinks import check_target, write_file
 from lambdarr.sources import DELIMITERS, as_frame, format_of
 from lambdarr.surveys import Survey
-from lambdarr.tabulation import MAX_CELLS, Coded, over_reports
+from lambdarr.tabulation import MAX_CELLS, Coded, Counts, check_complete, over_reports
+from lambdarr.waves import shared, waves_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
 
     from lambdarr.conditions import Condition
     from lambdarr.designs import Design
+    from lambdarr.domain import Attribute
+    from lambdarr.waves import Wave
 
     Floats = NDArray[np.float64]
     Codes = NDArray[np.integer[Any]]
@@ -83,11 +87,15 @@ class Model:
     pairs : tuple of (str, str)
         The pairs whose dependence is in the model, the strongest first.
     left_out : tuple of (str, str)
-        Pairs whose dependence shows, but would have made a table too large; it is there as far as others carry it.
+        Pairs whose dependence shows, but would have made a table too large, or one that no report has all attributes
+        of; it is there as far as others carry it.
     library : str
         Where the reports came from, and synthetic records go to.
     independent : float
-        How many reports of equal weight would tell as much.
+        How many reports of equal weight would tell as much; where answers are missing in plain sight, as much as
+        about the table of the model that the fewest have answered.
+    answered : tuple of int
+        Number of reports that have each attribute.
     """
 
     design: Design
@@ -97,6 +105,7 @@ class Model:
     left_out: tuple[tuple[str, str], ...]
     library: str
     independent: float
+    answered: tuple[int, ...]
 
     def __repr__(self) -> str:
         return (
@@ -155,7 +164,7 @@ class Model:
         Notes
         -----
         They are made from the reports alone, so they tell no more about anyone than the reports do; and no less, where
-        λ is near 1.
+        λ is near 1. They have no nulls where missing values are public: the model is of the answers.
         """
         return as_frame(self._records(n, seed, as_text=False), library or self.library)
 
@@ -205,7 +214,7 @@ class Model:
                 randomized_codes(truths, channel, generator)
                 for truths, channel in zip(self._drawn(people, generator), self.design.channels, strict=True)
             ]
-            again = _fitted(_Records(codes, None, self.library), self.design)
+            again = _fitted(_Records([_Wave(codes, None, self.design, self.library)], frozenset()), self.design)
             squares += (np.asarray(statistic(again), dtype=np.float64) - goal) ** 2
         return np.sqrt(squares / repetitions)[()]
 
@@ -265,7 +274,7 @@ def check_number_of_records(n: Any) -> None:
 
 def model(
     reports: Any,
-    design: Design,
+    design: Design | None = None,
     attributes: Iterable[str] | None = None,
     *,
     weights: str | ArrayLike | None = None,
@@ -274,10 +283,10 @@ def model(
 
     Parameters
     ----------
-    reports : table or path
-        Randomized records.
-    design : Design
-        The design they were made with.
+    reports : table, path or list of (reports, Design)
+        Randomized records; or several tables of them, each with the design it was made with.
+    design : Design, optional
+        The design they were made with, unless it is beside them.
     attributes : iterable of str, optional
         The attributes of the model; all of the design by default.
     weights : str or array, optional
@@ -291,51 +300,96 @@ def model(
     >>> lr.model(reports, design).probability({"smokes": "yes"}, given={"sex": "M"}) > 0.95
     True
     """
-    check_design(design)
-    part = design if attributes is None else design.select(attributes)
-    return _fitted(_Records.of(reports, part, weights), part)
+    waves = waves_of(reports, design, Survey(weights))
+    part = shared([wave.design for wave in waves], waves[0].design.names if attributes is None else listed(attributes))
+    gaps = frozenset(part.names.index(name) for name in part.public_missing)
+    return _fitted(_Records([_Wave.of(wave, part.names) for wave in waves], gaps), part)
 
 
-class _Records(NamedTuple):
-    """Reports as codes, a column per attribute."""
+class _Wave(NamedTuple):
+    """Reports as codes, a column per attribute; r, one more than the last code, where one is missing in plain sight."""
 
     codes: Sequence[Codes]
     weights: Floats | None
+    design: Design
     library: str
 
     @classmethod
-    def of(cls, reports: Any, part: Design, weights: str | ArrayLike | None) -> _Records:
+    def of(cls, wave: Wave, names: Sequence[str]) -> _Wave:
         """Read all reports, in as few bytes as their categories need."""
-        kinds = [np.min_scalar_type(attribute.size - 1) for attribute in part.attributes]
+        part = wave.design.select(names)
 
         def narrow(coded: Coded) -> tuple[list[Codes], Floats | None, str]:
-            codes = [coded.codes[name].astype(kind) for name, kind in zip(part.names, kinds, strict=True)]
+            codes = [_narrowed(coded.codes[attribute.name], attribute) for attribute in part.attributes]
             return codes, coded.asked.weights, coded.library
 
-        batches = list(over_reports(reports, part, part.names, Survey(weights), narrow))
-        codes = [np.concatenate([batch[0][place] for batch in batches]) for place in range(len(kinds))]
+        batches = list(over_reports(wave.reports, part, part.names, wave.survey, narrow))
+        codes = [np.concatenate([batch[0][place] for batch in batches]) for place in range(len(part.names))]
         each = [batch[1] for batch in batches if batch[1] is not None]
         if each and not any(some.any() for some in each):
             msg = "weights must not all be zero"
             raise DataError(msg)
-        return cls(codes, np.concatenate(each) if each else None, batches[-1][2])
+        return cls(codes, np.concatenate(each) if each else None, part, batches[-1][2])
 
-    def counted(self, axes: Sequence[int], sizes: Sequence[int]) -> Floats:
-        """Return the reported proportions of a table."""
-        cells = np.zeros(len(self.codes[0]), dtype=np.int64)
-        for axis in axes:
+    def counted(self, axes: Sequence[int], sizes: Sequence[int]) -> Counts:
+        """Return the table of the reports that have all of some attributes."""
+        codes, weights = [self.codes[axis] for axis in axes], self.weights
+        if gaps := [axis for axis in axes if self.design.attributes[axis].missing_is_public]:
+            there = np.all([self.codes[axis] < sizes[axis] for axis in gaps], axis=0)
+            codes, weights = [column[there] for column in codes], None if weights is None else weights[there]
+        cells = np.zeros(len(codes[0]), dtype=np.int64)
+        for axis, column in zip(axes, codes, strict=True):
             cells *= sizes[axis]
-            cells += self.codes[axis]
+            cells += column
         shape = tuple(sizes[axis] for axis in axes)
-        table = np.bincount(cells, self.weights, minlength=math.prod(shape)).reshape(shape)
-        return np.asarray(table / table.sum(), dtype=np.float64)
+        table, *squares = (
+            np.bincount(cells, of, minlength=math.prod(shape)).reshape(shape).astype(np.float64)
+            for of in ([None] if weights is None else [weights, weights**2])
+        )
+        names = tuple(self.design.names[axis] for axis in axes)
+        return Counts(names, table, len(cells), squares[0] if squares else None)
+
+
+class _Records(NamedTuple):
+    """The reports of all waves."""
+
+    waves: Sequence[_Wave]
+    gaps: frozenset[int]
+    """The attributes that some reports may lack."""
 
     @property
-    def independent(self) -> float:
-        """How many reports of equal weight tell as much: (Σw)²/Σw²."""
-        if self.weights is None:
-            return float(len(self.codes[0]))
-        return max(float(self.weights.sum()) ** 2 / max(float((self.weights**2).sum()), 1e-300), 1.0)
+    def n(self) -> int:
+        return sum(len(wave.codes[0]) for wave in self.waves)
+
+    def counted(self, axes: Sequence[int], sizes: Sequence[int]) -> _Reported:
+        """Return the table of the reports that have all of some attributes, of several waves as under one design."""
+        counts = [wave.counted(axes, sizes) for wave in self.waves]
+        there = [(table, wave.design) for table, wave in zip(counts, self.waves, strict=True) if table.values.any()]
+        if not there:
+            return _Reported(np.zeros(counts[0].values.shape), 0.0)
+        if len(self.waves) == 1:
+            return _Reported(counts[0].values / counts[0].total, independent_reports(counts[0]))
+        found = estimated(there, method="inverse", inference="population")
+        return _Reported(found.reported, found.independent)
+
+    def answered(self, sizes: Sequence[int]) -> tuple[int, ...]:
+        """Return how many reports have each attribute."""
+        return tuple(sum(wave.counted([axis], sizes).n for wave in self.waves) for axis in range(len(sizes)))
+
+
+class _Reported(NamedTuple):
+    """A table of reports."""
+
+    shares: Floats
+    n: float
+    """How many reports of equal weight tell as much, (Σw)²/Σw²; 0 if no report has all of the attributes."""
+
+
+def _narrowed(codes: Codes, attribute: Attribute) -> Codes:
+    """Return codes in as few bytes as they need."""
+    if not attribute.missing_is_public:
+        return codes.astype(np.min_scalar_type(attribute.size - 1))
+    return np.where(codes == ABSENT, attribute.size, codes).astype(np.min_scalar_type(attribute.size))
 
 
 def _fitted(records: _Records, part: Design) -> Model:
@@ -352,7 +406,7 @@ def _fitted(records: _Records, part: Design) -> Model:
     # What the strongest pairs explain already needs no edge of its own; but two that are independent do need one, where
     # a third that depends on both would tie them to each other.
     others = [pair for pair in every if pair not in forest]
-    pairs, left_out = _affordable(sizes, forest, _strengths(records, part, sizes, others, beside=tree))
+    pairs, left_out = _affordable(records, sizes, forest, _strengths(records, part, sizes, others, beside=tree))
     return _assembled(records, part, sizes, pairs, left_out)
 
 
@@ -366,25 +420,32 @@ def _strengths(
 ) -> list[Pair]:
     """Return the pairs whose dependence stands out, or differs from a model's, the strongest first."""
     strengths: dict[Pair, float] = {}
-    n = records.independent
     for pair in pairs:
+        reported = records.counted(pair, sizes)
+        if not reported.n:
+            continue  # of two that no report has both of, nothing can be seen
         channels = [part.channels[axis] for axis in pair]
         expected = None
         if beside is not None:
             expected = kronecker.apply(channels, beside.table([part.names[axis] for axis in pair]))
-        test = Dependence.of(records.counted(pair, sizes), n=n, expected=expected)
+        test = Dependence.of(reported.shares, n=reported.n, expected=expected)
         if test.beyond_chance > 0:
             # φ² of the truths: what the reports show, undone for the λ's
-            strengths[pair] = (test.statistic - test.freedom) / (channels[0].lam * channels[1].lam) ** 2
+            strengths[pair] = (test.statistic - test.freedom) / reported.n / (channels[0].lam * channels[1].lam) ** 2
     return sorted(strengths, key=lambda pair: -strengths[pair])
 
 
-def _affordable(sizes: Sequence[int], forest: Sequence[Pair], others: Sequence[Pair]) -> tuple[list[Pair], list[Pair]]:
-    """Return the pairs that tables of bearable size can hold, and those they cannot."""
+def _affordable(
+    records: _Records, sizes: Sequence[int], forest: Sequence[Pair], others: Sequence[Pair]
+) -> tuple[list[Pair], list[Pair]]:
+    """Return the pairs that tables of bearable size, and with reports, can hold, and those they cannot."""
     pairs, left_out = list(forest), list[Pair]()
     for pair in others:
-        cells = [_cells(family, sizes) for family in _families([*pairs, pair], sizes)]
+        families = _families([*pairs, pair], sizes, records.gaps)
+        cells = [_cells(family, sizes) for family in families]
         affordable = max(cells) <= MOST_CELLS and sum(cells) <= ALL_CELLS
+        if affordable and records.gaps:
+            affordable = all(records.counted(family, sizes).n for family in families)
         (pairs if affordable else left_out).append(pair)
     return pairs, left_out
 
@@ -393,25 +454,44 @@ def _assembled(
     records: _Records, part: Design, sizes: Sequence[int], pairs: Sequence[Pair], left_out: Sequence[Pair]
 ) -> Model:
     """Return the model with these pairs: the tables that they hang together in, each estimated on its own."""
-    n = records.independent
-    families = _families(pairs, sizes)
-    largest = [family for family in families if not any(set(family) < set(other) for other in families)]
-    tables = {
-        family: choose([part.channels[axis] for axis in family], records.counted(family, sizes), n=n).values
-        for family in largest
-    }
+    families = _families(pairs, sizes, records.gaps)
+
+    def serves(other: tuple[int, ...], family: tuple[int, ...]) -> bool:
+        """Return whether a table holds a family, and as many reports have it."""
+        return set(family) <= set(other) and not records.gaps & (set(other) - set(family))
+
+    largest = [
+        family for family in families if not any(other != family and serves(other, family) for other in families)
+    ]
+    tables: dict[tuple[int, ...], Floats] = {}
+    fewest = math.inf
+    for family in largest:
+        reported = records.counted(family, sizes)
+        check_complete(math.ceil(reported.n), [part.names[axis] for axis in family])
+        tables[family] = choose([part.channels[axis] for axis in family], reported.shares, n=reported.n).values
+        fewest = min(fewest, reported.n)
     factors = []
     for family in reversed(families):
-        home = next(other for other in tables if set(family) <= set(other))
+        home = next(other for other in tables if serves(other, family))
         factors.append(Factor(family[-1], family[:-1], _conditional(tables[home], home, family)))
     named = [tuple((part.names[i], part.names[j]) for i, j in some) for some in (pairs, left_out)]
-    return Model(part, len(records.codes[0]), tuple(factors), named[0], named[1], records.library, n)
+    return Model(
+        part,
+        records.n,
+        tuple(factors),
+        named[0],
+        named[1],
+        records.waves[-1].library,
+        fewest,
+        records.answered(sizes),
+    )
 
 
-def _families(pairs: Iterable[Pair], sizes: Sequence[int]) -> list[tuple[int, ...]]:
+def _families(pairs: Iterable[Pair], sizes: Sequence[int], gaps: frozenset[int]) -> list[tuple[int, ...]]:
     """Return the attributes in an order of elimination, each after those that it depends on among the ones left.
 
-    Always the one with the smallest table goes next; its neighbours then depend on each other.
+    Always the one with the smallest table goes next; its neighbours then depend on each other. Of equals, one that some
+    reports lack goes first: it then depends on others that all have, and not they on it.
     """
     left: dict[int, set[int]] = {axis: set() for axis in range(len(sizes))}
     for i, j in pairs:
@@ -419,7 +499,7 @@ def _families(pairs: Iterable[Pair], sizes: Sequence[int]) -> list[tuple[int, ..
         left[j].add(i)
     families = []
     while left:
-        axis = min(left, key=lambda axis: (_cells((axis, *left[axis]), sizes), axis))
+        axis = min(left, key=lambda axis: (_cells((axis, *left[axis]), sizes), axis not in gaps, axis))
         parents = left.pop(axis)
         for parent in parents:
             left[parent] |= parents

@@ -22,7 +22,7 @@ from lambdarr.conditions import product_of, times, worth
 from lambdarr.errors import DataError
 from lambdarr.intervals import deviations, score_ends
 from lambdarr.surveys import Sample, Survey, joined
-from lambdarr.tabulation import Coded, over_reports
+from lambdarr.tabulation import Coded, check_complete, over_reports
 from lambdarr.waves import shared, waves_of
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Answer:
     standard_error : float
         Its standard error, of sampling and randomization or of randomization alone, by ``inference``.
     n : int
-        Number of reports.
+        Number of reports, without those where an attribute that is asked about is missing in plain sight.
     inference : {"population", "finite"}
         What the error speaks of.
     """
@@ -218,26 +218,32 @@ def _moments(wave: Wave, functions: Sequence[Product]) -> _Moments:
     singles = [worth(channels, function) for function in functions]
     doubles = [worth(channels, times(functions[i], functions[j])) for i, j in pairs]
 
-    def part(coded: Coded) -> _Batch:
+    names = {name for function in functions for name in function}
+    about = wave.design.select(names) if names else None
+
+    def part(everyone: Coded) -> _Batch:
+        coded = everyone if about is None else everyone.complete(about)
         w = np.ones(coded.rows) if coded.asked.weights is None else coded.asked.weights
         z = np.array([_evaluated(single, coded) for single in singles])
         truths = np.zeros((count, count))
         for (i, j), double in zip(pairs, doubles, strict=True):
             truths[i, j] = truths[j, i] = float(w**2 @ _evaluated(double, coded))
-        return _Batch(_Moments(coded.rows, z @ w, (z * w**2) @ z.T, truths, []), z * w, coded.asked)
+        sums = _Moments(coded.rows, z @ w, (z * w**2) @ z.T, truths, [])
+        weighted = z * w if about is None else everyone.filled(about, z * w, absent=0)
+        return _Batch(sums, weighted, everyone.asked)
 
-    names = {name for function in functions for name in function}
     total = _Moments(0, np.zeros(count), np.zeros((count, count)), np.zeros((count, count)), [])
     kept: list[_Batch] = []
     for batch in over_reports(wave.reports, wave.design, names, wave.survey, part):
         total = _added(total, batch.moments, 1.0)
         if wave.survey.is_complex:
             kept.append(batch)
+    check_complete(total.n, sorted(names))
     if not kept:
         return total
     asked = joined([batch.asked for batch in kept])
-    sample = Sample.of(asked.strata, asked.clusters, total.n)
-    return total._replace(clustered=[(np.concatenate([batch.z for batch in kept], axis=1), sample)])
+    z = np.concatenate([batch.z for batch in kept], axis=1)
+    return total._replace(clustered=[(z, Sample.of(asked.strata, asked.clusters, z.shape[1]))])
 
 
 def _combined(parts: Sequence[_Moments], waves: Sequence[Wave], function: Product, *, finite: bool) -> _Moments:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from lambdarr.designs import check_design, listed
-from lambdarr.domain import Decoder, arrow_type, encode, has_declared_order
+from lambdarr.domain import ABSENT, Decoder, arrow_type, encode, has_declared_order
 from lambdarr.errors import DataError
 from lambdarr.parallel import ahead, in_order, worth_compiling
 from lambdarr.sampling import COMPILED_FROM, Span, randomize_code, report_span, source_of_words
@@ -39,7 +39,7 @@ def randomize(
         The truths. Every column must be an attribute of the design, or be kept or dropped by name. A pandas index is
         released with the reports, so it has to be a plain count of the rows.
     design : Design
-        Attributes and their keep rates.
+        Attributes and their keep rates. Nulls of an attribute whose missing values are public stay where they are.
     keep : iterable of str
         Columns to release as they are, beside those that the design lists.
     drop : iterable of str
@@ -121,7 +121,7 @@ def randomize_record(record: Mapping[str, object], design: Design) -> dict[str, 
             msg = f"the record has no {attribute.name!r}; every attribute of the design is answered"
             raise DataError(msg)
         truth = attribute.code(record[attribute.name])
-        report[attribute.name] = attribute.values[randomize_code(truth, channel)]
+        report[attribute.name] = None if truth == ABSENT else attribute.values[randomize_code(truth, channel)]
     return report
 
 
@@ -174,6 +174,8 @@ def _randomized(
                 truths = encode(attribute, column, as_text=source.as_text, first_row=job.first_row)
                 reports = np.empty_like(truths)
                 report_span(truths, reports, channel, job.spans[name], compiled=job.compiled)
+                if attribute.missing_is_public:  # their words were drawn in bulk with the others, and go unused
+                    reports[truths == ABSENT] = ABSENT
                 arrays.append(decoders[name].column(reports))
             else:
                 arrays.append(column)

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lambdarr.domain import ABSENT
 from lambdarr.errors import DataError
 from lambdarr.formulas import Formula, predictors_of
 from lambdarr.intervals import deviations
@@ -365,11 +366,13 @@ class _Data(NamedTuple):
         for wave in waves:
             codes, asked, frame = _read(wave, randomized, public)
             complete = frame.notna().all(axis=1).to_numpy() if public else np.ones(len(frame), dtype=bool)
+            for column in codes.values():
+                complete &= column != ABSENT
             left_out += int((~complete).sum())
             if not complete.all():
                 frame = frame[complete]
                 codes = {name: column[complete] for name, column in codes.items()}
-                asked = type(asked)(*(None if part is None else part[complete] for part in asked))
+                asked = asked.at(complete)
             n = len(frame)
             if not n:
                 msg = "no report has a value in every column of the formula"

@@ -37,6 +37,7 @@ def design(
     columns: Iterable[str] | None = None,
     keep: Iterable[str] = (),
     missing: str = "",
+    public_missing: Iterable[str] = (),
 ) -> Design:
     """Return a design: the attributes of a source, and the λ's that meet a target.
 
@@ -55,6 +56,8 @@ def design(
         Columns that will be released as they are, unrandomized.
     missing : str
         The text of a missing value in a text file; a column that has any gets a missing category.
+    public_missing : iterable of str
+        Columns of the table whose missing values are public: released as they are, and no category.
 
     Examples
     --------
@@ -64,7 +67,7 @@ def design(
     (0.8, [0.514, 0.488])
     """
     kept = listed(keep)
-    attributes = _attributes(source, columns=columns, keep=kept, missing=missing)
+    attributes = _attributes(source, columns=columns, keep=kept, missing=missing, public=listed(public_missing))
     targets = {"lam": lam, "strength": strength, "bits": bits, "epsilon": epsilon}
     channels = _channels(attributes, {name: target for name, target in targets.items() if target is not None})
     return Design(attributes, channels, kept)
@@ -74,7 +77,7 @@ def design(
 
 
 def _attributes(
-    source: Any, *, columns: Iterable[str] | None, keep: tuple[str, ...], missing: str
+    source: Any, *, columns: Iterable[str] | None, keep: tuple[str, ...], missing: str, public: tuple[str, ...]
 ) -> tuple[Attribute, ...]:
     wanted = None if columns is None else listed(columns)
     if isinstance(source, Mapping):
@@ -84,7 +87,12 @@ def _attributes(
     elif isinstance(source, list | tuple) and all(isinstance(item, Attribute) for item in source):
         given = tuple(source)
     else:
-        return _found_attributes(open_source(source), wanted, keep=keep, missing=missing)
+        return _found_attributes(open_source(source), wanted, keep=keep, missing=missing, public=public)
+    if public:
+        msg = (
+            "public_missing is for columns of a table; say it of an attribute: lr.Attribute(…, missing_is_public=True)"
+        )
+        raise DesignError(msg)
     if wanted is None:
         return given
     names = [attribute.name for attribute in given]
@@ -92,7 +100,7 @@ def _attributes(
 
 
 def _found_attributes(
-    source: Source, columns: tuple[str, ...] | None, *, keep: tuple[str, ...], missing: str
+    source: Source, columns: tuple[str, ...] | None, *, keep: tuple[str, ...], missing: str, public: tuple[str, ...]
 ) -> tuple[Attribute, ...]:
     """Return an attribute per column, with the categories that the table holds."""
     check_present((*(columns or ()), *keep), source.names)
@@ -100,6 +108,8 @@ def _found_attributes(
     if not names:
         msg = "no column is left to randomize; name columns, or keep fewer"
         raise DesignError(msg)
+    for name in public:
+        _place(name, names)
     distinct: dict[str, pa.Array] = {}
     rows = 0
     for batch in source.batches(names):
@@ -117,7 +127,7 @@ def _found_attributes(
                 "drop it, choose the columns to randomize, or group its values first"
             )
             raise DesignError(msg)
-    return tuple(_attribute(name, values, source, missing) for name, values in distinct.items())
+    return tuple(_attribute(name, values, source, missing, name in public) for name, values in distinct.items())
 
 
 def _union(name: str, known: pa.Array | None, column: pa.Array, *, declared: bool) -> pa.Array:
@@ -139,13 +149,14 @@ def _union(name: str, known: pa.Array | None, column: pa.Array, *, declared: boo
     return values
 
 
-def _attribute(name: str, values: pa.Array, source: Source, missing: str) -> Attribute:
+def _attribute(name: str, values: pa.Array, source: Source, missing: str, public: bool) -> Attribute:
     try:
         found: list[Category] = values.drop_null().to_pylist()
     except UnicodeDecodeError:
         msg = f"column {name!r} holds text that is not UTF-8; write it again in that encoding"
         raise DataError(msg) from None
-    has_missing = values.null_count > 0 or (source.as_text and missing in found)
+    # what is declared holds for other files too, whether or not this one has a missing value
+    has_missing = public or values.null_count > 0 or (source.as_text and missing in found)
     if source.as_text:
         found = _read_text(name, [str(text) for text in found if text != missing])
     if not has_declared_order(source.schema.field(name)):
@@ -154,9 +165,9 @@ def _attribute(name: str, values: pa.Array, source: Source, missing: str) -> Att
         msg = f"column {name!r} holds no value; leave it out of the design"
         raise DesignError(msg)
     try:
-        return Attribute(name, found, missing if has_missing else None)
+        return Attribute(name, found, missing if has_missing else None, missing_is_public=public)
     except DesignError as error:
-        if len(found) + has_missing > 1:
+        if len(found) + (has_missing and not public) > 1:
             raise
         msg = f"{error}; give its categories by hand, or keep or drop the column"
         raise DesignError(msg) from None

@@ -56,6 +56,14 @@ class Asked(NamedTuple):
     strata: Groups | None
     clusters: Groups | None
 
+    def at(self, rows: NDArray[np.bool_]) -> Asked:
+        """Return how some of them were asked."""
+        return Asked(
+            None if self.weights is None else self.weights[rows],
+            None if self.strata is None else self.strata[rows],
+            None if self.clusters is None else self.clusters[rows],
+        )
+
 
 def joined(parts: Sequence[Asked]) -> Asked:
     """Return how all people were asked, batch after batch."""
@@ -241,12 +249,12 @@ class Clustered:
 
     @classmethod
     def of(cls, sample: Sample, places: Groups, weights: Floats | None, cells: int) -> Clustered:
-        """Return the table of reports that are in these cells."""
+        """Return the table of reports that are in these cells; those in a cell below 0 are in none."""
         from scipy import sparse
 
-        count = len(sample.stratum)
+        count, there = len(sample.stratum), places >= 0
         weights = np.ones(len(places)) if weights is None else weights
-        totals = sparse.csr_array((weights, (sample.cluster, places)), shape=(count, cells))
+        totals = sparse.csr_array((weights[there], (sample.cluster[there], places[there])), shape=(count, cells))
         return cls(Sample(np.arange(count), sample.stratum), totals)
 
     def marginal(self, cells: Groups) -> Clustered:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from lambdarr.designs import check_design, listed
-from lambdarr.domain import encode
+from lambdarr.domain import ABSENT, encode
 from lambdarr.errors import DataError
 from lambdarr.parallel import ahead, in_order, worth_compiling
 from lambdarr.sources import check_present, open_source
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 Result = TypeVar("Result")
+Number = TypeVar("Number", np.int64, np.float64)
 
 _COMPILED_FROM = 1 << 25  # records from which loading compiled loops pays
 
@@ -49,7 +50,7 @@ class Counts:
     values : array
         Number of reports per cell, or the sum of their weights.
     n : int
-        Number of reports.
+        Number of reports that have all of these attributes: where missing values are public, the others are left out.
     squares : array, optional
         Sum of the squared weights per cell; None if the reports are not weighted.
     clustered : Clustered, optional
@@ -199,11 +200,18 @@ def tallies(
 
     def count(coded: Coded) -> _Counted:
         compiled = worth_compiling(coded.first_row + coded.rows, enough=_COMPILED_FROM)
-        places = [_places(part, coded.codes, compiled=compiled) for part in parts]
-        cells = [_Cells.of(here, coded.asked.weights, _cells(part)) for here, part in zip(places, parts, strict=True)]
-        return _Counted(coded.rows, coded.library, cells, coded.asked, places if survey.is_complex else [])
+        complete = [coded.complete(part) for part in parts]
+        places = [_places(part, c.codes, compiled=compiled) for part, c in zip(parts, complete, strict=True)]
+        cells = [
+            _Cells.of(here, c.asked.weights, _cells(part))
+            for here, c, part in zip(places, complete, parts, strict=True)
+        ]
+        everyone = (
+            [coded.filled(part, here) for part, here in zip(parts, places, strict=True)] if survey.is_complex else []
+        )
+        return _Counted([c.rows for c in complete], coded.library, cells, coded.asked, everyone)
 
-    n, library = 0, "pyarrow"
+    n, library = np.zeros(len(parts), dtype=np.int64), "pyarrow"
     values = [np.zeros(_cells(part)) for part in parts]
     squares = [np.zeros(_cells(part)) if weights is not None else None for part in parts]
     kept: list[_Counted] = []
@@ -213,7 +221,9 @@ def tallies(
             cells.add_to(table, squared)
         if survey.is_complex:
             kept.append(counted)
-    if weights is not None and not values[0].any():
+    for part, rows in zip(parts, n, strict=True):
+        check_complete(int(rows), part.names)
+    if weights is not None and not all(table.any() for table in values):
         msg = "weights must not all be zero"
         raise DataError(msg)
     clustered = _clustered(kept, parts) if survey.is_complex else [None] * len(parts)
@@ -221,12 +231,12 @@ def tallies(
         Counts(
             part.names,
             table.reshape(_sizes(part)),
-            n,
+            int(rows),
             None if square is None else square.reshape(_sizes(part)),
             library,
             by_cluster,
         )
-        for part, table, square, by_cluster in zip(parts, values, squares, clustered, strict=True)
+        for part, rows, table, square, by_cluster in zip(parts, n, values, squares, clustered, strict=True)
     ]
 
 
@@ -242,6 +252,38 @@ class Coded(NamedTuple):
     """Columns that are not randomized, where they were asked for."""
     as_text: bool
     """Whether they are text as it stood in a text file."""
+
+    def complete(self, part: Design) -> Coded:
+        """Return the reports that have all attributes of a part of the design; usually all of them do."""
+        if not part.public_missing:
+            return self
+        there = self._there(part)
+        return self._replace(
+            rows=int(there.sum()),
+            codes={name: codes[there] for name, codes in self.codes.items() if name in part.names},
+            asked=self.asked.at(there),
+        )
+
+    def filled(self, part: Design, values: NDArray[Number], absent: int = -1) -> NDArray[Number]:
+        """Return values of complete reports in the places of all: clusters also have those who did not answer."""
+        if not part.public_missing:
+            return values
+        result = np.full((*values.shape[:-1], self.rows), absent, dtype=values.dtype)
+        result[..., self._there(part)] = values
+        return result
+
+    def _there(self, part: Design) -> NDArray[np.bool_]:
+        return np.asarray(np.all([self.codes[name] != ABSENT for name in part.public_missing], axis=0))
+
+
+def check_complete(n: int, names: Iterable[str]) -> None:
+    """Refuse to estimate from nothing."""
+    if not n:
+        msg = (
+            f"no report has an answer to all of {', '.join(names)}, as missing answers are left out; ask for fewer of "
+            "them together"
+        )
+        raise DataError(msg)
 
 
 def over_reports(
@@ -286,18 +328,19 @@ def over_reports(
 
 
 class _Counted(NamedTuple):
-    rows: int
+    rows: list[int]
+    """Of each table: the reports that have all of its attributes."""
     library: str
     cells: list[_Cells]
     asked: Asked
     places: list[NDArray[np.int64]]
-    """The cell of every report in each table, where clusters need them."""
+    """The cell of every report in each table, −1 where it is not complete; only where clusters need them."""
 
 
 def _clustered(batches: Sequence[_Counted], parts: Sequence[Design]) -> list[Clustered]:
     """Return the tables cluster by cluster."""
     asked = joined([batch.asked for batch in batches])
-    sample = Sample.of(asked.strata, asked.clusters, sum(batch.rows for batch in batches))
+    sample = Sample.of(asked.strata, asked.clusters, sum(len(batch.places[0]) for batch in batches))
     return [
         Clustered.of(sample, np.concatenate([batch.places[table] for batch in batches]), asked.weights, _cells(part))
         for table, part in enumerate(parts)

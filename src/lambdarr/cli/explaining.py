@@ -16,7 +16,7 @@ commands = typer.Typer()
 def audit(design: DesignArgument, as_json: JsonOption = False) -> None:
     """Audit a design: what one report gives away, attribute by attribute and for the whole record."""
     import lambdarr
-    from lambdarr.reporting.designs import audit_table, audit_values
+    from lambdarr.reporting.designs import audit_table, audit_values, public_missing_sentence
 
     found = lambdarr.audit(lambdarr.Design.load(design))
     if as_json:
@@ -30,6 +30,8 @@ def audit(design: DesignArgument, as_json: JsonOption = False) -> None:
     )
     if found.released:
         say(f"Released unrandomized: {', '.join(found.released)}. Nothing above protects it.")
+    if found.public_missing:
+        say(public_missing_sentence(found.public_missing))
 
 
 @commands.command(epilog="Example: lambdarr paper --json")

@@ -34,6 +34,9 @@ def design(
     missing: Annotated[
         str, typer.Option(help="Text of a missing value in a CSV file; the empty field by default.")
     ] = "",
+    public_missing: Annotated[
+        str | None, typer.Option(help="Columns whose missing values are public and pass unrandomized, as a,b,c.")
+    ] = None,
     force: ForceOption = False,
 ) -> None:
     """Make a design: find the categories of a file's columns and the λ's that meet a target.
@@ -50,6 +53,7 @@ def design(
         columns=None if columns is None else names_in(columns),
         keep=names_in(keep),
         missing=missing,
+        public_missing=names_in(public_missing),
         **{kind: target_in(kind, texts) for kind, texts in targets.items() if texts},
     )
     with replacing(output, force=force) as file:
@@ -85,6 +89,7 @@ def randomize(
     A column that the design does not know is an error, unless it is kept or dropped by name.
     """
     import lambdarr
+    from lambdarr.reporting.designs import public_missing_sentence
     from lambdarr.sinks import check_target
 
     loaded = lambdarr.Design.load(design)
@@ -96,6 +101,8 @@ def randomize(
     say(f"{rows:,} records randomized into {output}.")
     if released := loaded.keeping(names_in(keep)).released:
         say(f"Released unrandomized: {', '.join(released)}.")
+    if loaded.public_missing:
+        say(public_missing_sentence(loaded.public_missing))
 
 
 def _describe(loaded: Any) -> None:

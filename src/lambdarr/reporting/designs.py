@@ -11,6 +11,8 @@ from rich.table import Table
 from lambdarr.reporting.texts import finite
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lambdarr.auditing import Audit, Leak
     from lambdarr.channel import Channel
     from lambdarr.designs import Design
@@ -34,6 +36,7 @@ def design_values(design: Design) -> dict[str, Any]:
         "joint": {**_measures(design), "noise_amplification": finite(design.noise_amplification)},
         "attenuation": design.attenuation().tolist(),
         "released": list(design.released),
+        "public_missing": list(design.public_missing),
     }
 
 
@@ -94,7 +97,14 @@ def design_sentences(design: Design) -> list[str]:
         said.insert(1, f"No whole report can shift the odds about anyone by more than {_odds(design.epsilon)} to 1.")
     if design.released:
         said.append(f"Released unrandomized: {', '.join(design.released)}. Nothing here protects that.")
+    if design.public_missing:
+        said.append(public_missing_sentence(design.public_missing))
     return said
+
+
+def public_missing_sentence(names: Sequence[str]) -> str:
+    """Return in words that some attributes' missing values are not protected."""
+    return f"Missing values are public, and not protected: everyone sees who has no answer to {', '.join(names)}."
 
 
 def _odds(epsilon: float) -> str:

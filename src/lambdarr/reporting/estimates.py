@@ -91,9 +91,10 @@ def estimate_table(estimate: Estimate, level: float, *, truth: Any = None, most:
         table.add_column(heading, justify="right", no_wrap=True)
     labels = [attribute.labels for attribute in estimate.design.attributes]
     total = estimate.counts.total
+    complete = " with every answer" if estimate.design.public_missing else ""
     weighted = ", weighted" if estimate.counts.squares is not None else ""
     table.caption = (
-        f"{estimate.n:,} reports{weighted}; errors for {INFERENCES[estimate.inference]}.\n"
+        f"{estimate.n:,} reports{complete}{weighted}; errors for {INFERENCES[estimate.inference]}.\n"
         f"Estimate ({_method(estimate)}): {escape(estimate.reason)}."
     )
     if unbiased_too:
@@ -157,9 +158,9 @@ def model_warning(model: Model) -> str | None:
     """Return which attribute's own shares are mostly noise, or None: then nothing of it can be trusted."""
     import numpy as np
 
-    for name, channel in zip(model.design.names, model.design.channels, strict=True):
+    for name, channel, n in zip(model.design.names, model.design.channels, model.answered, strict=True):
         reported = np.asarray(channel.matrix()) @ model.table([name])
-        spread = np.sqrt(reported * (1 - reported) / model.n).sum() / channel.lam
+        spread = np.sqrt(reported * (1 - reported) / n).sum() / channel.lam
         if (error := 0.4 * float(spread)) > MOSTLY_NOISE:
             return (
                 f"{name}: mostly noise. Its own shares have an expected total-variation error of {min(error, 1):.2f}, "

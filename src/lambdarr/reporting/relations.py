@@ -58,8 +58,10 @@ def correlation_table(found: Correlation, level: float) -> Table:
     for cells in _pair_cells(found, level, "\n{:.3f}…{:.3f}"):
         first, second, *numbers = cells
         table.add_row(f"{escape(first)}\n{escape(second)}", *numbers)
+    fewest = min(pair.n for pair in found.pairs)
+    reports = f"{found.n:,}" if fewest == found.n else f"{fewest:,} to {found.n:,}"
     table.caption = (
-        f"{found.n:,} reports; {100 * level:.6g} % intervals for {INFERENCES[found.inference]}. Corrected for the "
+        f"{reports} reports; {100 * level:.6g} % intervals for {INFERENCES[found.inference]}. Corrected for the "
         "randomization, but for χ², which tests independence on the reports. –: no scores, or lost in noise."
     )
     return table
