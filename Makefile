@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check setup bench accuracy docs clean
+.PHONY: demo test check setup bench accuracy classifiers docs clean
 
 demo: .venv/.lambdarr
 	$(BIN)/lambdarr demo demo
@@ -28,6 +28,9 @@ bench: setup
 
 accuracy: setup
 	$(BIN)/python -m benchmarks.accuracy
+
+classifiers: setup
+	$(BIN)/python -m benchmarks.classifiers
 
 clean:
 	rm -rf .venv demo site
