@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check setup bench accuracy regression docs clean
+.PHONY: demo test check setup bench accuracy regression classifiers docs clean
 
 demo: .venv/.lambdarr
 	$(BIN)/lambdarr demo demo
@@ -31,6 +31,9 @@ accuracy: setup
 
 regression: setup
 	$(BIN)/python -m benchmarks.regression
+
+classifiers: setup
+	$(BIN)/python -m benchmarks.classifiers
 
 clean:
 	rm -rf .venv demo site

@@ -365,7 +365,7 @@ class _Data(NamedTuple):
         records, frames, left_out, start = [], [], 0, 0
         for wave in waves:
             codes, asked, frame = _read(wave, randomized, public)
-            complete = frame.notna().all(axis=1).to_numpy() if public else np.ones(len(frame), dtype=bool)
+            complete = np.array(frame.notna().all(axis=1)) if public else np.ones(len(frame), dtype=bool)
             for column in codes.values():
                 complete &= column != ABSENT
             left_out += int((~complete).sum())

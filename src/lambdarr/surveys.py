@@ -86,7 +86,7 @@ class Reading:
     def of(self, batch: pa.RecordBatch, row: int) -> Asked:
         """Return what is known of a batch whose first row is ``row`` (from 0); batches have to come in order."""
         weights = self._weights.of(batch, row)
-        return Asked(None if weights is None else _as_weights(weights, row + 1), *(
+        return Asked(None if weights is None else _as_weights(weights, self._weights.name, row + 1), *(
             None if (values := column.of(batch, row)) is None else self._numbered(kind, values, row + 1)
             for kind, column in self._groups.items()
         ))  # fmt: skip
@@ -141,12 +141,12 @@ class _Column:
             raise DataError(msg)
 
 
-def _as_weights(column: pa.Array, first_row: int) -> Floats:
+def _as_weights(column: pa.Array, name: str | None, first_row: int) -> Floats:
     try:
         found = np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
     except pa.ArrowException:
         row = first_row + next((place for place, value in enumerate(column) if not _is_number(value)), 0)
-        msg = f"weights must be numbers, and their column holds something else, first at row {row:,}"
+        msg = f"weights must be numbers, but column {name!r} holds something else, first at row {row:,}"
         raise DataError(msg) from None
     bad = np.flatnonzero(~(np.isfinite(found) & (found >= 0)))
     if len(bad):
