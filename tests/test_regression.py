@@ -347,7 +347,7 @@ def randomized():
         ("income ~ sex", {"inference": "finite", "clusters": "group"}, "nobody was"),
         ("income ~ sex", {"weights": "nope"}, "'nope' is not in the table"),
         ("income ~ sex", {"weights": -PEOPLE["w"]}, "must not be negative"),
-        ("income ~ sex", {"weights": [1, 2]}, "one value per report"),
+        ("income ~ sex", {"weights": [1, 2]}, "one number per report"),
         ("income ~ sex", {"clusters": [1, 2]}, "one value per report"),
         ("income ~ sex", {"strata": np.arange(1_500)}, "one report only"),
         ("income ~ sex", {"strata": "part", "clusters": "part"}, "one cluster only"),

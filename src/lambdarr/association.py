@@ -25,7 +25,7 @@ from lambdarr.estimation import estimated
 from lambdarr.intervals import deviations
 from lambdarr.likelihood import maximum_likelihood
 from lambdarr.sources import as_frame
-from lambdarr.surveys import Survey
+from lambdarr.surveys import Survey, check_inference
 from lambdarr.tabulation import tallies
 from lambdarr.waves import shared, waves_of
 
@@ -305,7 +305,7 @@ def correlate(
     (-1.5, True)
     """
     survey = Survey(weights, strata, clusters)
-    survey.check(inference)
+    check_inference(inference, is_complex=survey.is_complex)
     waves = waves_of(reports, design, survey)
     part = shared([wave.design for wave in waves], waves[0].design.names if attributes is None else listed(attributes))
     if len(part.names) < 2:

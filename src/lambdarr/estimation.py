@@ -26,7 +26,7 @@ from lambdarr.intervals import Interval, deviations, score_interval
 from lambdarr.likelihood import ENOUGH, project_to_simplex
 from lambdarr.loglinear import all_of_order
 from lambdarr.sources import as_frame
-from lambdarr.surveys import Survey
+from lambdarr.surveys import Survey, check_inference
 from lambdarr.tabulation import Counts, tally
 from lambdarr.waves import shared, waves_of
 
@@ -353,7 +353,6 @@ def estimate(
     """
     survey = Survey(weights, strata, clusters)
     _check_method(method)
-    survey.check(inference)
     tables = []
     for wave in waves_of(reports, design, survey):
         if isinstance(wave.reports, Counts):
@@ -400,6 +399,7 @@ def estimated(
 
 def _by_inverse(counts: Counts, design: Design, inference: Inference) -> Estimate:
     """Return the unbiased estimate from reports of one design."""
+    check_inference(inference, is_complex=counts.clustered is not None)
     part = design.select(counts.attributes)
     sizes = tuple(attribute.size for attribute in part.attributes)
     if counts.values.shape != sizes:

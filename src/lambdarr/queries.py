@@ -21,7 +21,7 @@ import numpy as np
 from lambdarr.conditions import product_of, times, worth
 from lambdarr.errors import DataError
 from lambdarr.intervals import deviations, score_ends
-from lambdarr.surveys import Sample, Survey, joined
+from lambdarr.surveys import Sample, Survey, check_inference, joined
 from lambdarr.tabulation import Coded, check_complete, over_reports
 from lambdarr.waves import shared, waves_of
 
@@ -135,7 +135,7 @@ def query(
     (1.25, 0.0362)
     """
     survey = Survey(weights, strata, clusters)
-    survey.check(inference)
+    check_inference(inference, is_complex=survey.is_complex)
     if versus is not None and given is None:
         msg = "versus needs given: the two groups to compare"
         raise DataError(msg)
@@ -155,7 +155,8 @@ def query(
         value, weight = value - other, np.array([*weight, *(-x for x in influence)])
     variance = float(weight @ (moments.squares - moments.truths) @ weight)  # of the randomization
     if survey.is_complex:
-        variance = max(variance, sum(float(sample.variance(z.T @ weight[:, None])) for z, sample in moments.clustered))
+        sampled = (sample.variance(z.T @ weight[:, None]) for z, sample in moments.clustered)
+        variance = max(variance, sum(float(found[0, 0]) for found in sampled))
     elif inference == "population":
         # sampling only adds to it, also where the few reports of a rare answer happen to show no spread
         variance = max(variance, float(weight @ moments.squares @ weight))

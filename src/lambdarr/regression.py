@@ -8,6 +8,7 @@ inferences; with λ = 1 they are statsmodels' ``cov_type="HC0"``.
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
@@ -23,7 +24,7 @@ from lambdarr.intervals import deviations
 from lambdarr.leastsquares import LinearReports
 from lambdarr.logits import LogitReports, probabilities
 from lambdarr.sources import check_present, open_source
-from lambdarr.surveys import Sample, Survey, joined
+from lambdarr.surveys import Sample, Survey, check_inference, joined
 from lambdarr.tabulation import Coded, over_reports
 from lambdarr.truths import Reported, Truths
 from lambdarr.waves import shared, waves_of
@@ -82,6 +83,8 @@ class Regression:
         The part of the design that the formula is about.
     scores : dict
         The numbers that stand for categories.
+    waves : int
+        How many designs the reports were made with; ``design`` then has the smallest λ of each attribute.
     """
 
     formula: str
@@ -97,6 +100,7 @@ class Regression:
     specification: Any
     design: Design | None
     scores: dict[str, Any]
+    waves: int
 
     def __repr__(self) -> str:
         return f"<Regression {self.formula!r}: {self.family}, {self.n:,} reports, {self.inference}; see .summary()>"
@@ -134,35 +138,19 @@ class Regression:
 
     def summary(self, level: float = 0.95) -> str:
         """Return the regression as a text to print."""
-        ends = f"[{(1 - level) / 2:.4g}", f"{(1 + level) / 2:.4g}]"
-        headings = ("coef", "std err", "z", "P>|z|", *ends)
-        rows = rows_of(self, level)
-        wide = max(len(name) for name in self.names) + 2
-        lines = [f"{self.family.capitalize()} regression of reports: {self.formula}", self._about(), ""]
-        for label in self.classes[1:] or ("",):
-            if self.family == "multinomial":
-                lines.append(f"{self._outcome()} = {label}, compared with {self.classes[0]}")
-            lines.append(" " * wide + "".join(f"{heading:>11}" for heading in headings))
-            for row in rows:
-                if row["class"] == label or self.family != "multinomial":
-                    numbers = (
-                        row["coefficient"],
-                        row["standard_error"],
-                        row["z"],
-                        row["p_value"],
-                        row["lower"],
-                        row["upper"],
-                    )
-                    shown = [
-                        f"{number:11.3f}"
-                        if place in (2, 3)
-                        else f"{number:11.4f}"
-                        if abs(number) < 1e5
-                        else f"{number:11.3e}"
-                        for place, number in enumerate(numbers)
-                    ]
-                    lines.append(f"{row['name']:<{wide}}" + "".join(shown))
-            lines.append("")
+        headings = ("coef", "std err", "z", "P>|z|", f"[{(1 - level) / 2:.4g}", f"{(1 + level) / 2:.4g}]")
+        wide = max(len(name) for name in self.names) + 1
+        lines = [f"{self.family.capitalize()} regression of reports: {self.formula}", *self._about()]
+        label = None
+        for row in rows_of(self, level):
+            if row["class"] != label:
+                label = row["class"]
+                lines.append("")
+                if self.family == "multinomial":
+                    lines.append(f"{self._outcome()} = {label}, compared with {self.classes[0]}")
+                lines.append(" " * wide + "".join(f"{heading:>10}" for heading in headings))
+            numbers = [row[key] for key in ("coefficient", "standard_error", "z", "p_value", "lower", "upper")]
+            lines.append(f"{row['name']:<{wide}}" + "".join(map(_cell, numbers)))
         return "\n".join(lines)
 
     def predict(self, records: Any) -> Floats:
@@ -192,21 +180,18 @@ class Regression:
     def _outcome(self) -> str:
         return self.formula.split("~")[0].strip()
 
-    def _about(self) -> str:
-        import textwrap
-
+    def _about(self) -> list[str]:
         about = f"{self.n:,} reports"
         if self.left_out:
             about += f", {self.left_out:,} more left out for missing values"
         if self.design is not None:
+            at_least = "≥" if self.waves > 1 else "="
             pairs = zip(self.design.names, self.design.channels, strict=True)
-            about += "; randomized: " + ", ".join(f"{name} (λ = {channel.lam:.4g})" for name, channel in pairs)
+            about += "; randomized: " + ", ".join(f"{name} (λ {at_least} {channel.lam:.4g})" for name, channel in pairs)
         if self.family == "logistic":
-            about += f"; the probability of {self._outcome()} = {self.classes[1]}"
-        speak = (
-            "a population these people are a sample of" if self.inference == "population" else "the people in this file"
-        )
-        return textwrap.fill(f"{about}. Errors are for {speak}.", 100)
+            about += f"; of the probability of {self._outcome()} = {self.classes[1]}"
+        behind = "the population behind the respondents" if self.inference == "population" else "this very file"
+        return textwrap.wrap(f"{about}. Errors for {behind}.", 80)
 
     def _index(self) -> Any:
         import pandas
@@ -223,6 +208,10 @@ class Regression:
         return pandas.DataFrame(
             values.reshape(-1, len(self.names)).T, index=pandas.Index(self.names), columns=self.classes[1:]
         )
+
+
+def _cell(number: float) -> str:
+    return f"{number:10.4f}" if abs(number) < 10_000 else f"{number:10.3g}"
 
 
 def rows_of(found: Regression, level: float) -> list[dict[str, Any]]:
@@ -288,10 +277,11 @@ def regress(
     --------
     >>> import lambdarr as lr
     >>> design = lr.design({"sex": ["F", "M"], "income": [1, 2, 3]}, lam=0.8)
-    >>> reports = [{"sex": "F", "income": 1}] * 400 + [{"sex": "M", "income": 3}] * 600
+    >>> counts = {("F", 1): 250, ("F", 2): 150, ("F", 3): 100, ("M", 1): 150, ("M", 2): 100, ("M", 3): 250}
+    >>> reports = [{"sex": sex, "income": income} for (sex, income), n in counts.items() for _ in range(n)]
     >>> found = lr.regress("income ~ sex", reports, design)
-    >>> found.coefficients.round(2).to_dict(), found.standard_errors.round(3).to_dict()
-    ({'Intercept': 0.41, 'sex[T.M]': 2.34}, {'Intercept': 0.039, 'sex[T.M]': 0.042})
+    >>> found.coefficients["sex[T.M]"].item(), found.standard_errors["sex[T.M]"].item()
+    (0.781, 0.0818)
     """
     if family not in get_args(Family):
         msg = f"family must be 'linear', 'logistic' or 'multinomial', got {family!r}"
@@ -300,7 +290,7 @@ def regress(
         msg = f"method must be 'likelihood' (not in the linear family) or 'moments', got {method!r}"
         raise DataError(msg)
     survey = Survey(weights, strata, clusters)
-    survey.check(inference)
+    check_inference(inference, is_complex=survey.is_complex)
     given = {} if scores is None else scores
     waves = waves_of(reports, design, survey)
     read = Formula(formula)
@@ -324,7 +314,7 @@ def regress(
     )
     return Regression(
         formula, family, chosen, columns.names, outcome.labels, *fitted, data.n, data.left_out, inference,
-        specification, domain, dict(given),
+        specification, domain, dict(given), len(waves),
     )  # fmt: skip
 
 
@@ -419,14 +409,14 @@ def _frame(columns: dict[str, pa.ChunkedArray], n: int, *, as_text: bool) -> Any
     return pandas.DataFrame(found, index=range(n))
 
 
-_MISSING = pa.array(["", "NA", "NaN", "nan", "null"])
+_MISSING = ("", "NA", "NaN", "nan", "null")
 
 
 def _typed(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a text file's column as numbers, if all that is there is."""
     text = column.cast(pa.string())
     try:
-        return pc.if_else(pc.is_in(text, value_set=_MISSING), None, text).cast(pa.float64())
+        return pc.if_else(pc.is_in(text, value_set=pa.array(_MISSING)), None, text).cast(pa.float64())
     except pa.ArrowException:
         return pc.if_else(pc.equal(text, ""), None, text)
 

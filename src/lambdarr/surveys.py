@@ -36,17 +36,18 @@ class Survey(NamedTuple):
         """Whether reports are not simply independent of each other."""
         return self.strata is not None or self.clusters is not None
 
-    def check(self, inference: str) -> None:
-        """Refuse an inference that is none, or that the sample cannot have."""
-        if inference not in ("population", "finite"):
-            msg = f"inference must be 'population' or 'finite', got {inference!r}"
-            raise DataError(msg)
-        if inference == "finite" and self.is_complex:
-            msg = (
-                "strata and clusters say how people were sampled, and with inference 'finite' nobody was: the file is "
-                "the population; leave them out, or ask for 'population'"
-            )
-            raise DataError(msg)
+
+def check_inference(inference: str, *, is_complex: bool) -> None:
+    """Refuse an inference that is none, or that a sample with strata or clusters cannot have."""
+    if inference not in ("population", "finite"):
+        msg = f"inference must be 'population' or 'finite', got {inference!r}"
+        raise DataError(msg)
+    if inference == "finite" and is_complex:
+        msg = (
+            "strata and clusters say how people were sampled, and with inference 'finite' nobody was: the file is the "
+            "population; leave them out, or ask for 'population'"
+        )
+        raise DataError(msg)
 
 
 class Asked(NamedTuple):
@@ -112,7 +113,7 @@ class _Column:
     """One value per report: a column of the reports, or an array beside them."""
 
     def __init__(self, kind: str, given: str | ArrayLike | None) -> None:
-        self.kind = kind
+        self._one_each = f"{kind} must be one {'number' if kind == 'weights' else 'value'} per report"
         self.name = given if isinstance(given, str) else None
         self._given: pa.Array | None = None
         if given is not None and self.name is None:
@@ -131,13 +132,13 @@ class _Column:
             return None
         found = self._given.slice(row, batch.num_rows)
         if len(found) != batch.num_rows:
-            msg = f"{self.kind} must be one value per report, and end at row {row + len(found):,}"
+            msg = f"{self._one_each}, and end at row {row + len(found):,}"
             raise DataError(msg)
         return found
 
     def check_end(self, n: int) -> None:
         if self._given is not None and len(self._given) != n:
-            msg = f"{self.kind} must be one value per report, got {len(self._given):,} for {n:,} reports"
+            msg = f"{self._one_each}, got {len(self._given):,} for {n:,} reports"
             raise DataError(msg)
 
 

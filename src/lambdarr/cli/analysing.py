@@ -1,4 +1,4 @@
-"""Commands that read reports: estimate, query, correlate, synthesize."""
+"""Commands that read reports: estimate, query, correlate, regress, synthesize."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -6,7 +6,9 @@ from typing import Annotated, Any
 import typer
 
 from lambdarr.cli.options import (
+    ClustersOption,
     DesignOption,
+    FamilyChoice,
     ForceOption,
     Format,
     FormatOption,
@@ -15,15 +17,19 @@ from lambdarr.cli.options import (
     JsonOption,
     LevelOption,
     MethodChoice,
+    OutcomeChoice,
     OutputOption,
     RelationFormat,
     RelationFormatOption,
     ReportsArgument,
     ScoreOption,
+    StrataOption,
+    WaveOption,
     WeightsOption,
     condition_in,
     names_in,
     scores_in,
+    waves_in,
 )
 from lambdarr.cli.output import Destination, Progress, print_json, say, warn
 from lambdarr.errors import DesignError
@@ -53,6 +59,9 @@ def estimate(
     level: LevelOption = 0.95,
     inference: InferenceOption = InferenceChoice.POPULATION,
     weights: WeightsOption = None,
+    strata: StrataOption = None,
+    clusters: ClustersOption = None,
+    wave: WaveOption = None,
     simplex: Annotated[
         bool, typer.Option("--simplex", help="The nearest table to the exact inverse without negative cells.")
     ] = False,
@@ -66,15 +75,17 @@ def estimate(
     from lambdarr.tabulation import tallies
 
     destination = Destination.settle(Format, format, output, force=force, sources=[reports, design])
-    loaded = lambdarr.Design.load(design)
+    waves = waves_in(reports, design, wave)
     # a name may hold a comma: the whole text is tried before its parts
-    asked = [[text] if text in loaded.names else names_in(text) for text in tables]
+    asked = [[text] if text in waves[0][1].names else names_in(text) for text in tables]
     chosen = _method(method, interaction, simplex=simplex)
     found: list[Any] = []
     with Progress("Estimating", "tables") as progress:
-        for counts in tallies(reports, loaded, asked, weights=weights):
+        counted = [tallies(*each, asked, weights=weights, strata=strata, clusters=clusters) for each in waves]
+        for of_waves in zip(*counted, strict=True):
             progress(len(found))
-            table = lambdarr.estimate(counts, loaded, method=chosen, inference=inference.value)
+            counts = [(table, made_with) for table, (_, made_with) in zip(of_waves, waves, strict=True)]
+            table = lambdarr.estimate(counts, method=chosen, inference=inference.value)
             found.append(table.to_simplex() if simplex else table)
     destination.write(
         f"{len(found)} {'table' if len(found) == 1 else 'tables'}",
@@ -116,21 +127,27 @@ def query(
     level: LevelOption = 0.95,
     inference: InferenceOption = InferenceChoice.POPULATION,
     weights: WeightsOption = None,
+    strata: StrataOption = None,
+    clusters: ClustersOption = None,
+    wave: WaveOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Ask for the share of people with any condition, straight from the reports, with its standard error."""
     import lambdarr
     from lambdarr.reporting.estimates import answer_warning
 
-    loaded = lambdarr.Design.load(design)
+    waves = waves_in(reports, design, wave)
+    loaded = waves[0][1]
     found = lambdarr.query(
-        reports,
-        loaded,
+        waves,
+        None,
         condition_in(where, loaded),
         given=condition_in(given, loaded) if given else None,
         versus=condition_in(versus, loaded) if versus else None,
         inference=inference.value,
         weights=weights,
+        strata=strata,
+        clusters=clusters,
     )
     lower, upper = found.interval(level)
     if as_json:
@@ -155,6 +172,9 @@ def correlate(
     level: LevelOption = 0.95,
     inference: InferenceOption = InferenceChoice.POPULATION,
     weights: WeightsOption = None,
+    strata: StrataOption = None,
+    clusters: ClustersOption = None,
+    wave: WaveOption = None,
     format: RelationFormatOption = None,
     output: OutputOption = None,
     force: ForceOption = False,
@@ -165,12 +185,13 @@ def correlate(
 
     destination = Destination.settle(RelationFormat, format, output, force=force, sources=[reports, design])
     found = lambdarr.correlate(
-        reports,
-        lambdarr.Design.load(design),
-        None if columns is None else names_in(columns),
+        waves_in(reports, design, wave),
+        attributes=None if columns is None else names_in(columns),
         scores=scores_in(score or []),
         inference=inference.value,
         weights=weights,
+        strata=strata,
+        clusters=clusters,
     )
     about = {"n": found.n, "inference": found.inference, "level": level}
     destination.write(
@@ -182,6 +203,59 @@ def correlate(
     )
 
 
+@commands.command(
+    epilog="Example: lambdarr regress 'smokes ~ sex + age' reports.csv -d design.json --family logistic -o table.tex"
+)
+def regress(
+    formula: Annotated[str, typer.Argument(help="Such as 'income ~ sex + education'; other columns are public.")],
+    reports: ReportsArgument,
+    design: DesignOption,
+    family: Annotated[
+        FamilyChoice, typer.Option(help="What the outcome is: a number, one of two classes, or one of several.")
+    ] = FamilyChoice.LINEAR,
+    method: Annotated[
+        OutcomeChoice | None,
+        typer.Option(
+            help="For classes: moments, the default, estimates what the truths would give; likelihood has smaller "
+            "errors if the model holds.",
+        ),
+    ] = None,
+    score: ScoreOption = None,
+    level: LevelOption = 0.95,
+    inference: InferenceOption = InferenceChoice.POPULATION,
+    weights: WeightsOption = None,
+    strata: StrataOption = None,
+    clusters: ClustersOption = None,
+    wave: WaveOption = None,
+    format: RelationFormatOption = None,
+    output: OutputOption = None,
+    force: ForceOption = False,
+) -> None:
+    """Fit a regression to the truths behind reports, with errors that account for the randomization."""
+    import lambdarr
+    from lambdarr.reporting import relations as shown
+
+    destination = Destination.settle(RelationFormat, format, output, force=force, sources=[reports, design])
+    found = lambdarr.regress(
+        formula,
+        waves_in(reports, design, wave),
+        family=family.value,
+        method=None if method is None else method.value,
+        scores=scores_in(score or []),
+        inference=inference.value,
+        weights=weights,
+        strata=strata,
+        clusters=clusters,
+    )
+    destination.write(
+        f"{len(found.values)} coefficients",
+        table=lambda: [found.summary(level)],
+        csv=lambda: shown.regression_csv(found, level),
+        json=lambda: shown.regression_values(found, level),
+        latex=lambda: shown.regression_latex(found, level),
+    )
+
+
 @commands.command(epilog="Example: lambdarr synthesize reports.csv -d design.json -o synthetic.csv -n 10000")
 def synthesize(
     reports: ReportsArgument,
@@ -190,6 +264,7 @@ def synthesize(
     n: Annotated[int | None, typer.Option("-n", help="How many records; as many as reports by default.")] = None,
     columns: Annotated[str | None, typer.Option(help="Attributes to have, as a,b,c; all by default.")] = None,
     weights: WeightsOption = None,
+    wave: WaveOption = None,
     seed: Annotated[int | None, typer.Option(help="For the same records again.")] = None,
     force: ForceOption = False,
 ) -> None:
@@ -200,14 +275,14 @@ def synthesize(
     from lambdarr.sinks import check_target
     from lambdarr.sources import format_of
 
-    loaded = lambdarr.Design.load(design)
+    waves = waves_in(reports, design, wave)
     check_target(output, force=force, sources=[reports, design])
     format_of(output)  # before the work, not after it
     if n is not None:
         check_number_of_records(n)
     with Progress("Fitting the model", "of 2 steps") as progress:
         progress(0)
-        model = lambdarr.model(reports, loaded, None if columns is None else names_in(columns), weights=weights)
+        model = lambdarr.model(waves, attributes=None if columns is None else names_in(columns), weights=weights)
         progress(1)
         rows = model.synthesize_file(output, n, seed=seed, force=force)
     for sentence in model_sentences(model):

@@ -18,7 +18,7 @@ class Format(StrEnum):
 
 
 class RelationFormat(StrEnum):
-    """How relations between attributes are printed."""
+    """How relations and regressions are printed."""
 
     TABLE = "table"
     CSV = "csv"
@@ -31,6 +31,21 @@ class InferenceChoice(StrEnum):
 
     POPULATION = "population"
     FINITE = "finite"
+
+
+class FamilyChoice(StrEnum):
+    """What the outcome of a regression is."""
+
+    LINEAR = "linear"
+    LOGISTIC = "logistic"
+    MULTINOMIAL = "multinomial"
+
+
+class OutcomeChoice(StrEnum):
+    """How the randomization of a regression's outcome is undone."""
+
+    MOMENTS = "moments"
+    LIKELIHOOD = "likelihood"
 
 
 class MethodChoice(StrEnum):
@@ -47,6 +62,12 @@ class MethodChoice(StrEnum):
 ReportsArgument = Annotated[Path, typer.Argument(help="The file of reports: CSV, TSV, Parquet or Arrow.")]
 LevelOption = Annotated[float, typer.Option(help="Level of the confidence intervals.")]
 WeightsOption = Annotated[str | None, typer.Option(help="Column of survey weights.")]
+StrataOption = Annotated[str | None, typer.Option(help="Column of the strata that people were sampled from.")]
+ClustersOption = Annotated[str | None, typer.Option(help="Column of the clusters of people who were drawn together.")]
+WaveOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="FILE=DESIGN", help="More reports, and the design they were made with. Repeatable."),
+]
 InferenceOption = Annotated[
     InferenceChoice, typer.Option(help="population: respondents are a sample; finite: the file is the population.")
 ]
@@ -63,6 +84,20 @@ ScoreOption = Annotated[
 ]
 DesignArgument = Annotated[Path, typer.Argument(help="The design file.")]
 KeepOption = Annotated[str | None, typer.Option(help="Columns to release as they are, unrandomized, as a,b,c.")]
+
+
+def waves_in(reports: Path, design: Path, more: list[str] | None) -> list[tuple[Path, Any]]:
+    """Return all files of reports, each with its design."""
+    import lambdarr
+
+    waves = [(reports, lambdarr.Design.load(design))]
+    for text in more or []:
+        file, equals, made_with = text.rpartition("=")
+        if not equals:
+            msg = f"--wave must be a file of reports and its design as FILE=DESIGN, got {text!r}"
+            raise DesignError(msg)
+        waves.append((Path(file), lambdarr.Design.load(made_with)))
+    return waves
 
 
 def names_in(text: str | None) -> list[str]:

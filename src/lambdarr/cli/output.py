@@ -113,7 +113,7 @@ class Destination:
         self,
         what: str,
         *,
-        table: Callable[[], Iterable[Table]],
+        table: Callable[[], Iterable[Table | str]],
         json: Callable[[], Any],
         **texts: Callable[[], str],
     ) -> None:
@@ -124,7 +124,7 @@ class Destination:
         what : str
             What the file then has, as in "2 tables".
         table : function
-            Gives the tables for a person.
+            Gives the tables for a person; a text is printed as it is.
         json : function
             Gives the plain values for JSON.
         **texts : function
@@ -136,7 +136,7 @@ class Destination:
             page = io.StringIO()
             console = Console(emoji=False) if self.path is None else Console(file=page, width=120, emoji=False)
             for each in table():
-                console.print(each)
+                console.print(each, soft_wrap=isinstance(each, str), markup=not isinstance(each, str), highlight=False)
             text = page.getvalue()  # empty where it is already printed
         else:
             text = _json_text(json()) if self.format == "json" else texts[self.format]()

@@ -1,4 +1,4 @@
-"""How attributes go together, as plain values for files and as tables for the terminal and for print."""
+"""How attributes go together, and regressions: plain values for files, tables for the terminal and for print."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 from rich.table import Table
 
-from lambdarr.reporting.texts import INFERENCES, csv_table, latex_table
+from lambdarr.reporting.texts import INFERENCES, csv_table, finite, latex_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from lambdarr.association import Correlation
+    from lambdarr.regression import Regression
 
 _PAIR_HEADINGS = ("correlation", "Cramér's V", "bits shared", "χ² (df)", "p")
 
@@ -71,3 +72,40 @@ def correlation_latex(found: Correlation, level: float) -> str:
     """Return how attributes go together as a LaTeX table."""
     headings = ("", "", "Correlation", "Cramér's $V$", "Bits shared", "$\\chi^2$ (df)", "$p$")
     return latex_table(headings, _pair_cells(found, level, " [{:.3f}, {:.3f}]"), columns="llrrrrr")
+
+
+def regression_values(found: Regression, level: float) -> dict[str, Any]:
+    """Return all that is known of a regression, by name."""
+    about = {"formula": found.formula, "family": found.family, "method": found.method, "classes": list(found.classes)}
+    numbers = {"n": found.n, "left_out": found.left_out, "inference": found.inference, "level": level}
+    return {**about, **numbers, "coefficients": _coefficients(found, level)}
+
+
+def _coefficients(found: Regression, level: float) -> list[dict[str, Any]]:
+    """Return the coefficients, row by row; a class is told where there are several."""
+    from lambdarr.regression import rows_of
+
+    left_out = () if found.family == "multinomial" else ("class",)
+    return [
+        {key: finite(value) if isinstance(value, float) else value for key, value in row.items() if key not in left_out}
+        for row in rows_of(found, level)
+    ]
+
+
+def regression_csv(found: Regression, level: float) -> str:
+    """Return a regression as CSV text, a row per coefficient."""
+    rows = _coefficients(found, level)
+    return csv_table(list(rows[0]), [list(row.values()) for row in rows])
+
+
+def regression_latex(found: Regression, level: float) -> str:
+    """Return a regression as a LaTeX table: coefficients, their errors and intervals."""
+    headings = ("", "Coefficient", "S.e.", f"{100 * level:.6g}\\,\\% interval", "$p$")
+    rows = []
+    for row in _coefficients(found, level):
+        name = f"{row['class']}: {row['name']}" if "class" in row else row["name"]
+        p = row["p_value"]
+        numbers = (f"{row['coefficient']:.4f}", f"{row['standard_error']:.4f}")
+        ends = f"[{row['lower']:.4f}, {row['upper']:.4f}]"
+        rows.append((name, *numbers, ends, "" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"))
+    return latex_table(headings, rows, columns="lrrrr")
