@@ -217,6 +217,25 @@ def estimating() -> list[Bar]:
         at_most("45 pair tables of 10⁶ reports, with errors", pair_tables, 5, unit="s"),
         at_most("auto on a 5-way table of 10⁵ cells", five_way, 10, unit="s"),
         at_most("a model of 8 attributes", model, 60, unit="s"),
+        *regressing(reports, design),
+    ]
+
+
+def regressing(reports: pa.Table, design: lr.Design) -> list[Bar]:
+    """Regressions of a million reports on 20 dummies, or on 21 of which one is public and different for everyone."""
+    dummies = "C(a1) + C(a2) + I(a3 > 4) + I(a4 > 4)"
+    age = pa.array(np.random.default_rng(2).uniform(20, 60, reports.num_rows))
+    beside = reports.append_column("age", age)
+    linear, with_age, logistic = best(
+        lambda: lr.regress(f"a0 ~ {dummies}", reports, design),
+        lambda: lr.regress(f"a0 ~ age + {dummies}", beside, design),
+        lambda: lr.regress(f"I(a0 > 4) ~ {dummies}", reports, design, family="logistic"),
+        rounds=1,
+    )
+    return [
+        at_most("linear regression of 10⁶ reports on 20 dummies", linear, 3, unit="s"),
+        at_most("the same with a public number", with_age, 3, unit="s"),
+        at_most("logistic regression of 10⁶ reports on 20 dummies", logistic, 60, unit="s"),
     ]
 
 

@@ -14,7 +14,19 @@ import lambdarr as lr
 from lambdarr.cli import app
 from tests.files import write
 
-COMMANDS = ["design", "show", "randomize", "estimate", "query", "correlate", "synthesize", "audit", "paper", "demo"]
+COMMANDS = [
+    "design",
+    "show",
+    "randomize",
+    "estimate",
+    "query",
+    "correlate",
+    "regress",
+    "synthesize",
+    "audit",
+    "paper",
+    "demo",
+]
 FORMATS = ["csv", "tsv", "parquet", "arrow"]
 SCHEMA = json.loads((Path(__file__).parents[1] / "spec" / "design.schema.json").read_text(encoding="utf-8"))
 MEASURES = {"bits", "strength", "epsilon", "truthfulness"}
@@ -751,6 +763,77 @@ def test_correlate_replaces_an_existing_file_when_forced(reports, design_path, t
     assert target.read_text(encoding="utf-8") == "old"
     run(*arguments, "--force")
     assert target.read_text(encoding="utf-8").startswith("first,second,")
+
+
+def test_regress_in_every_format(reports, design_path, design, tmp_path):
+    expected = lr.regress("age ~ sex + w", PEOPLE, design)
+    arguments = ["regress", "age ~ sex + w", reports, "-d", design_path]
+    rows = rows_of(run(*arguments, "--format", "csv").stdout)
+    assert [row["name"] for row in rows] == ["Intercept", "sex[T.M]", "w"]
+    assert [float(row["coefficient"]) for row in rows] == pytest.approx(list(expected.coefficients))
+    found = json.loads(run(*arguments, "--format", "json").stdout)
+    assert found["formula"] == "age ~ sex + w"
+    assert found["n"] == 60
+    assert [row["standard_error"] for row in found["coefficients"]] == pytest.approx(list(expected.standard_errors))
+    shown = run(*arguments).stdout
+    assert shown == expected.summary() + "\n"
+    run(*arguments, "-o", tmp_path / "out.tex")
+    latex = (tmp_path / "out.tex").read_text(encoding="utf-8")
+    assert latex.startswith("\\begin{tabular}{lrrrr}\n\\toprule\n")
+    assert f"sex[T.M] & {expected.coefficients['sex[T.M]']:.4f}" in latex
+
+
+def test_regress_takes_families_scores_and_samples(reports, design_path, design):
+    formula = "vote ~ age"
+    for options, arguments in [
+        ({"scores": {"vote": [0, 1, 3]}}, ["--score", "vote=0,1,3"]),
+        ({"scores": {"vote": [0, 1, 3]}, "weights": "w"}, ["--score", "vote=0,1,3", "--weights", "w"]),
+        ({"scores": {"vote": [0, 1, 3]}, "clusters": "w"}, ["--score", "vote=0,1,3", "--clusters", "w"]),
+        ({"scores": {"vote": [0, 1, 3]}, "inference": "finite"}, ["--score", "vote=0,1,3", "--inference", "finite"]),
+    ]:
+        expected = lr.regress(formula, reports, design, **options)
+        shown = run("regress", formula, reports, "-d", design_path, *arguments).stdout
+        assert shown == expected.summary() + "\n"
+    several = lr.regress("vote ~ 1", reports, design, family="multinomial")
+    assert (
+        run("regress", "vote ~ 1", reports, "-d", design_path, "--family", "multinomial").stdout
+        == several.summary() + "\n"
+    )
+    found = json.loads(
+        run("regress", "sex ~ age", reports, "-d", design_path, "--family", "logistic", "--format", "json").stdout
+    )
+    assert found["method"] == "moments"
+    assert found["classes"] == ["F", "M"]
+
+
+def test_waves_strata_and_clusters_on_the_command_line(reports, design_path, design, tmp_path):
+    other = lr.design(design.attributes, lam=0.9, keep=["w"])
+    other.save(tmp_path / "other.json")
+    second = write(PEOPLE.slice(0, 30), tmp_path / "second.csv")
+    more = ["--wave", f"{second}={tmp_path / 'other.json'}"]
+    waves = [(reports, design), (second, other)]
+    row = rows_of(
+        run("estimate", reports, "-d", design_path, "-t", "sex", "--method", "inverse", "--format", "csv", *more).stdout
+    )[0]
+    expected = lr.estimate(waves, attributes=["sex"], method="inverse")
+    assert float(row["standard_error"]) == pytest.approx(expected.standard_errors[0])
+    answer = json.loads(run("query", reports, "-d", design_path, "--where", "sex=F", "--json", *more).stdout)
+    assert answer["value"] == pytest.approx(lr.query(waves, None, {"sex": "F"}).value)
+    found = json.loads(
+        run("correlate", reports, "-d", design_path, "--format", "json", "--columns", "sex,age", *more).stdout
+    )
+    assert found["n"] == 90
+    shown = run("regress", "age ~ sex", reports, "-d", design_path, *more).stdout
+    assert "90 reports; randomized: age (λ ≥ 0.9), sex (λ ≥ 0.5)" in shown
+    run("synthesize", reports, "-d", design_path, "-o", tmp_path / "made.csv", "--columns", "sex,age", *more)
+    answer = json.loads(
+        run(
+            "query", reports, "-d", design_path, "--where", "sex=F", "--json", "--clusters", "w", "--strata", "age"
+        ).stdout
+    )
+    expected = lr.query(reports, design, {"sex": "F"}, clusters="w", strata="age")
+    assert answer["standard_error"] == pytest.approx(expected.standard_error)
+    assert "FILE=DESIGN" in refuse("query", reports, "-d", design_path, "--where", "sex=F", "--wave", "second.csv")
 
 
 @pytest.mark.parametrize(

@@ -175,13 +175,13 @@ CASES = [
 @pytest.mark.parametrize("inference", ["population", "finite"])
 @pytest.mark.parametrize(("formula", "family", "method"), CASES)
 def test_intervals_cover_and_errors_are_right(formula, family, method, inference):
-    """300 files; each coefficient's coverage is binomial, and its spread over files within 5 standard errors."""
+    """200 files; each coefficient's coverage is binomial, and its spread over files within 5 standard errors."""
     words, generator = lr.SeededWords(3), np.random.default_rng(3)
     truths = PEOPLE.assign(age=PEOPLE["age"].round(-1))
     design = lr.design(SIZES, lam=0.85)
     truth = lr.regress(formula, truths, EXACT, family=family, method=method).values
     found, covered, errors = [], [], []
-    for _ in range(300):
+    for _ in range(200):
         sample = (
             truths.sample(len(truths), replace=True, random_state=generator) if inference == "population" else truths
         )
@@ -191,11 +191,11 @@ def test_intervals_cover_and_errors_are_right(formula, family, method, inference
         found.append(fit.values)
         covered.append((ends["lower"] < truth) & (truth < ends["upper"]))
         errors.append(np.diag(fit.errors))
-    assert_plausible(binomial(np.sum(covered, axis=0), 300, 0.95))
+    assert_plausible(binomial(np.sum(covered, axis=0), 200, 0.95))
     spread, stated = np.std(found, axis=0), np.sqrt(np.mean(errors, axis=0))
-    np.testing.assert_allclose(stated / spread, 1, atol=5 / np.sqrt(2 * 300))
+    np.testing.assert_allclose(stated / spread, 1, atol=5 / np.sqrt(2 * 200))
     if method != "likelihood":  # which is about its model, not about this file
-        assert np.abs((np.mean(found, axis=0) - truth) / spread * np.sqrt(300)).max() < 5
+        assert np.abs((np.mean(found, axis=0) - truth) / spread * np.sqrt(200)).max() < 5
 
 
 def test_clusters_are_statsmodels_clusters_without_randomization():
@@ -240,12 +240,12 @@ def test_waves_of_one_design_are_one_file():
 
 @pytest.mark.parametrize(("formula", "family", "method"), CASES[1:])
 def test_two_waves_are_better_than_either_and_as_much_as_predicted(formula, family, method):
-    """The combined error is 1/√(1/V₁ + 1/V₂), on average over the coefficients and 60 files, to 10 %."""
+    """The combined error is 1/√(1/V₁ + 1/V₂), on average over the coefficients and 30 files, to 10 %."""
     truths = people(4_000, seed=9)
     first, second = lr.design(SIZES, lam=0.9), lr.design(SIZES, lam=0.7)
     words = lr.SeededWords(6)
     stated, found = [], []
-    for _ in range(60):
+    for _ in range(30):
         waves = [(lr.randomize(truths, design, keep=KEPT, rng=words), design) for design in (first, second)]
         options = {"family": family, "method": method}
         alone = [np.diag(lr.regress(formula, *wave, **options).errors) for wave in waves]

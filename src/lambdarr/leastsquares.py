@@ -42,6 +42,7 @@ class _Shared(NamedTuple):
     first: Places
     second: Places
     attributes: tuple[str, ...]
+    sizes: tuple[int, ...]
     table: Floats
     """K for each cell of the attributes: cells × first × second."""
     plain: bool
@@ -79,8 +80,8 @@ class LinearReports:
         if outcome.attribute is not None:
             self._of_outcome = worth(channels, {outcome.attribute: outcome.values})[outcome.attribute]
         public = columns.public
-        plain = np.ones(len(columns.names), dtype=bool) if public is None else (public == 1).all(axis=0)
-        self._shared = list(_all_shared(columns.functions, self._worths, channels, plain))
+        self._plain = np.ones(len(columns.names), dtype=bool) if public is None else (public == 1).all(axis=0)
+        self._shared = list(_all_shared(columns.functions, self._worths, channels, self._plain))
 
     @property
     def is_exact(self) -> bool:
@@ -92,36 +93,53 @@ class LinearReports:
         size = len(self._columns.names)
         squares, products = np.zeros((size, size)), np.zeros(size)
         for rows in self._chunks():
-            z, y, w = self._worth(rows), self._outcome_worth(rows), self.weights[rows]
-            weighted = z * w[:, None]
-            squares += weighted.T @ z
-            products += weighted.T @ y
+            z, w = self._worth(rows), self.weights[rows]
+            weighted = z * w
+            squares += weighted @ z.T
+            products += weighted @ self._outcome_worth(rows)
             for shared in self._shared:
                 squares[np.ix_(shared.first, shared.second)] += self._sum_of(shared, rows, w)
         return squares, products
 
     def scores(self, beta: Floats) -> Iterator[tuple[slice, Floats]]:
-        """Yield the scores z (y − zβ) − Kβ of chunks of reports; they sum to zero at the estimate."""
+        """Yield the scores z (y − zβ) − Kβ of chunks of reports, a row per column; they sum to zero at the estimate."""
         for rows in self._chunks():
             z = self._worth(rows)
-            yield rows, z * (self._outcome_worth(rows) - z @ beta)[:, None] - self._shared_times(rows, beta)
+            found = z * (self._outcome_worth(rows) - beta @ z)
+            for shared in self._shared:
+                pulled, cells = shared.table @ beta[shared.second], self._cells(shared, rows)
+                if shared.plain:
+                    for place, column in enumerate(shared.first):
+                        found[column] -= pulled[:, place].take(cells)
+                else:
+                    found[shared.first] -= self._public_part(shared, rows, cells, beta).T
+            yield rows, found
 
-    def squares_times(self, vector: Floats) -> Iterator[tuple[slice, Floats]]:
-        """Yield M times a vector, for chunks of reports."""
+    def along(self, vector: Floats) -> Iterator[tuple[slice, Floats]]:
+        """Yield vᵀ M v of chunks of reports."""
         for rows in self._chunks():
-            z = self._worth(rows)
-            yield rows, z * (z @ vector)[:, None] + self._shared_times(rows, vector)
+            found = (vector @ self._worth(rows)) ** 2
+            for shared in self._shared:
+                cells = self._cells(shared, rows)
+                if shared.plain:
+                    found += (shared.table @ vector[shared.second] @ vector[shared.first]).take(cells)
+                else:
+                    found += self._public_part(shared, rows, cells, vector) @ vector[shared.first]
+            yield rows, found
 
     def _chunks(self) -> Iterator[slice]:
         n = len(self.weights)
         return (slice(first, min(first + _CHUNK, n)) for first in range(0, n, _CHUNK))
 
     def _worth(self, rows: slice) -> Floats:
+        """Return z, a row per column of the regression."""
         public = self._columns.public
-        z = np.ones((rows.stop - rows.start, len(self._worths))) if public is None else public[rows].copy()
+        z = np.ones((len(self._worths), rows.stop - rows.start))
         for column, function in enumerate(self._worths):
+            if public is not None and not self._plain[column]:
+                z[column] = public[rows, column]
             for name, values in function.items():
-                z[:, column] *= values.take(self._codes[name][rows])
+                z[column] *= values.take(self._codes[name][rows])
         return z
 
     def _outcome_worth(self, rows: slice) -> Floats:
@@ -132,13 +150,12 @@ class LinearReports:
 
     def _cells(self, shared: _Shared, rows: slice) -> Places:
         cells = np.zeros(rows.stop - rows.start, dtype=np.int64)
-        for name in shared.attributes:
-            size = next(len(function[name]) for function in self._worths if name in function)
+        for name, size in zip(shared.attributes, shared.sizes, strict=True):
             cells = cells * size + self._codes[name][rows]
         return cells
 
     def _sum_of(self, shared: _Shared, rows: slice, w: Floats) -> Floats:
-        """Return Σ w g gᵀ K over some reports, g the public parts."""
+        """Return Σ w K over some reports."""
         cells, public = self._cells(shared, rows), self._columns.public
         if shared.plain or public is None:
             in_cell = np.bincount(cells, w, minlength=len(shared.table))
@@ -146,20 +163,12 @@ class LinearReports:
         first, second = public[rows][:, shared.first] * w[:, None], public[rows][:, shared.second]
         return np.asarray(np.einsum("ic,id,icd->cd", first, second, shared.table[cells], optimize=True))
 
-    def _shared_times(self, rows: slice, vector: Floats) -> Floats:
-        """Return K times a vector, for each of some reports."""
-        result = np.zeros((rows.stop - rows.start, len(self._worths)))
-        public = self._columns.public
-        for shared in self._shared:
-            cells = self._cells(shared, rows)
-            if shared.plain or public is None:
-                result[:, shared.first] += (shared.table @ vector[shared.second])[cells]
-            else:
-                pulled = np.einsum(
-                    "icd,id->ic", shared.table[cells], public[rows][:, shared.second] * vector[shared.second]
-                )
-                result[:, shared.first] += public[rows][:, shared.first] * pulled
-        return result
+    def _public_part(self, shared: _Shared, rows: slice, cells: Places, vector: Floats) -> Floats:
+        """Return K times a vector where public parts are not all 1, a row per report."""
+        assert self._columns.public is not None
+        first, second = (self._columns.public[rows][:, some] for some in (shared.first, shared.second))
+        pulled = np.einsum("icd,id->ic", shared.table[cells], second * vector[shared.second])
+        return np.asarray(first * pulled)
 
 
 def _all_shared(
@@ -173,9 +182,11 @@ def _all_shared(
         if not set(names) & set(others):
             continue
         attributes = tuple(sorted({*names, *others}))
-        sizes = [channels[name].size for name in attributes]
+        sizes = tuple(channels[name].size for name in attributes)
 
-        def over_cells(function: Product, attributes: tuple[str, ...] = attributes, sizes: list[int] = sizes) -> Floats:
+        def over_cells(
+            function: Product, attributes: tuple[str, ...] = attributes, sizes: tuple[int, ...] = sizes
+        ) -> Floats:
             axes = [function.get(name, np.ones(size)) for name, size in zip(attributes, sizes, strict=True)]
             return np.asarray(functools.reduce(np.multiply.outer, axes)).ravel()
 
@@ -183,4 +194,4 @@ def _all_shared(
         for (i, c), (j, d) in itertools.product(enumerate(first), enumerate(second)):
             product = worth(channels, times(functions[c], functions[d]))
             table[:, i, j] = over_cells(product) - over_cells(times(worths[c], worths[d]))
-        yield _Shared(np.array(first), np.array(second), attributes, table, one and other)
+        yield _Shared(np.array(first), np.array(second), attributes, sizes, table, one and other)

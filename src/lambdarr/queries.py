@@ -156,7 +156,7 @@ def query(
     variance = float(weight @ (moments.squares - moments.truths) @ weight)  # of the randomization
     if survey.is_complex:
         sampled = (sample.variance(z.T @ weight[:, None]) for z, sample in moments.clustered)
-        variance = max(variance, sum(float(found[0, 0]) for found in sampled))
+        variance = sum(float(found[0, 0]) for found in sampled)
     elif inference == "population":
         # sampling only adds to it, also where the few reports of a rare answer happen to show no spread
         variance = max(variance, float(weight @ moments.squares @ weight))

@@ -459,13 +459,13 @@ def _linear(data: _Data, columns: Columns, outcome: Outcome, inference: Inferenc
         found = []
         for part, records in zip(parts, data.records, strict=True):
             if records.sample is not None:
-                scores = np.concatenate([score for _, score in part.scores(beta)]) * part.weights[:, None]
-                found.append(records.sample.variance(scores))
+                scores = np.concatenate([score for _, score in part.scores(beta)], axis=1) * part.weights
+                found.append(records.sample.variance(scores.T))
                 continue
             meat = np.zeros((len(beta), len(beta)))
             for rows, score in part.scores(beta):
-                score *= part.weights[rows][:, None]
-                meat += score.T @ score
+                score *= part.weights[rows]
+                meat += score @ score.T
             found.append(meat)
         if inference == "finite":
             for place, records in enumerate(data.records):
@@ -527,8 +527,8 @@ def _spread_along(parts: Sequence[LinearReports], factors: Sequence[float], vect
     for part, factor in zip(parts, factors, strict=True):
         if part.is_exact:
             continue
-        for rows, product in part.squares_times(vector):
-            total += float(((factor * part.weights[rows] * (product @ vector)) ** 2).sum())
+        for rows, found in part.along(vector):
+            total += float(((factor * part.weights[rows] * found) ** 2).sum())
     return total
 
 
