@@ -794,9 +794,9 @@ def test_regress_takes_families_scores_and_samples(reports, design_path, design)
         expected = lr.regress(formula, reports, design, **options)
         shown = run("regress", formula, reports, "-d", design_path, *arguments).stdout
         assert shown == expected.summary() + "\n"
-    several = lr.regress("vote ~ 1", reports, design, family="multinomial")
+    several = lr.regress("C(age) ~ 1", reports, design, family="multinomial")
     assert (
-        run("regress", "vote ~ 1", reports, "-d", design_path, "--family", "multinomial").stdout
+        run("regress", "C(age) ~ 1", reports, "-d", design_path, "--family", "multinomial").stdout
         == several.summary() + "\n"
     )
     found = json.loads(

@@ -151,8 +151,9 @@ class Formula:
             raise DataError(msg)
         (factor,) = term.factors
         attribute, frame = factors.frame_of(factor)
-        given = frame.iloc[:, 0] if str(factor) in frame.columns else None
-        if given is not None and (family == "multinomial" or not _is_numeric(given)):
+        name = str(factor).removeprefix("C(").removesuffix(")") if str(factor).startswith("C(") else str(factor)
+        given = frame[name] if name in frame.columns else None
+        if given is not None and (family == "multinomial" or name != str(factor) or not _is_numeric(given)):
             return _classes(str(factor), attribute, given, family)
         matrix = _evaluated(_formulaic().SimpleFormula([term]), frame)
         if matrix.shape[1] != 1:

@@ -211,7 +211,7 @@ class Regression:
 
 
 def _cell(number: float) -> str:
-    return f"{number:10.4f}" if abs(number) < 10_000 else f"{number:10.3g}"
+    return f"{round(number, 4) + 0.0:10.4f}" if abs(number) < 10_000 else f"{number:10.3g}"  # no −0.0000
 
 
 def rows_of(found: Regression, level: float) -> list[dict[str, Any]]:
