@@ -9,19 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lambdarr.conditions import probabilities_of
 from lambdarr.designs import check_design
 from lambdarr.errors import DesignError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
     from lambdarr.channel import Channel
+    from lambdarr.conditions import Prior
     from lambdarr.designs import Design
     from lambdarr.domain import Attribute
-
-    Prior = Sequence[float] | Mapping[Any, float] | NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,15 +127,12 @@ def audit(design: Design, prior: Mapping[str, Prior] | None = None) -> Audit:
 
 
 def _leak(attribute: Attribute, channel: Channel, prior: Prior | None) -> Leak:
-    pi = np.full(channel.size, 1 / channel.size) if prior is None else _probabilities(attribute, prior)
+    pi = np.full(channel.size, 1 / channel.size) if prior is None else probabilities_of(attribute, prior)
     d, o = channel.truthfulness, channel.off_diagonal
     # Seeing y, the best guess is y itself (π_y d) or the likeliest other category (π_x o).
     likeliest, second = (np.sort(pi)[-1], np.sort(pi)[-2])
     best_other = np.where(pi == likeliest, likeliest if (pi == likeliest).sum() > 1 else second, likeliest)
     right = np.maximum(pi * d, best_other * o).sum()
-    # A report y ≠ x never makes x likelier than it was before, so the worst case is on the diagonal.
-    reported = channel.lam * pi + o
-    posterior = np.divide(pi * d, reported, out=np.zeros_like(pi), where=reported > 0)
     return Leak(
         name=attribute.name,
         size=channel.size,
@@ -149,27 +142,5 @@ def _leak(attribute: Attribute, channel: Channel, prior: Prior | None) -> Leak:
         truthfulness=channel.truthfulness,
         capacity=channel.max_bits - channel.bits,
         guess_gain=float(right / likeliest),
-        worst_posterior=float(posterior.max()),
+        worst_posterior=channel.worst_posterior(pi),
     )
-
-
-def _probabilities(attribute: Attribute, prior: Prior) -> NDArray[np.float64]:
-    if isinstance(prior, Mapping):
-        prior = {None if key == attribute.missing is not None else key: chance for key, chance in prior.items()}
-        if unknown := [key for key in prior if key not in attribute.values]:
-            msg = f"the prior of {attribute.name!r} names {unknown[0]!r}, which is not one of its categories"
-            raise DesignError(msg)
-        pi = np.array([prior.get(category, 0.0) for category in attribute.values], dtype=np.float64)
-    else:
-        try:
-            pi = np.asarray(prior, dtype=np.float64)
-        except (TypeError, ValueError):
-            msg = f"the prior of {attribute.name!r} must be probabilities in the order of its categories, or a mapping"
-            raise DesignError(msg) from None
-    if pi.shape != (attribute.size,):
-        msg = f"the prior of {attribute.name!r} must have {attribute.size} probabilities, got {pi.size}"
-        raise DesignError(msg)
-    if not (pi >= 0).all() or not math.isclose(pi.sum(), 1, abs_tol=1e-6):  # also catches nan
-        msg = f"the prior of {attribute.name!r} must be probabilities that sum to 1, got a sum of {pi.sum():.6g}"
-        raise DesignError(msg)
-    return np.asarray(pi / pi.sum())

@@ -28,7 +28,7 @@ from lambdarr.errors import DesignError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
 WORDS = 2**32
 """How many values one uniform word can take."""
@@ -222,6 +222,30 @@ class Channel:
         why = f"a uniform guess among {size} categories is already true 1 time in {size}"
         _check_target("truthfulness", truthfulness, low=1 / size, high=1, open_low=True, why=why)
         return _largest(size, lambda channel: channel.truthfulness <= truthfulness, f"truthfulness {truthfulness}")
+
+    @classmethod
+    def from_posterior(cls, size: int, posterior: float, prior: ArrayLike | None = None) -> Channel:
+        """Return the channel with the largest λ that leaves no truth more probable than this after its report.
+
+        Examples
+        --------
+        >>> Channel.from_posterior(2, 0.95, [0.9, 0.1]).lam, Channel(2, 0.8).worst_posterior([0.9, 0.1])
+        (0.357, 0.988)
+        """
+        check_size(size)
+        pi = np.full(size, 1 / size) if prior is None else np.asarray(prior, dtype=np.float64)
+        why = f"someone who sees no report already believes {pi.max():.6g} of the likeliest category"
+        _check_target("posterior", posterior, low=float(pi.max()), high=1, open_low=True, open_high=True, why=why)
+        return _largest(size, lambda channel: channel.worst_posterior(pi) <= posterior, f"posterior {posterior}")
+
+    def worst_posterior(self, prior: ArrayLike) -> float:
+        """Return the highest probability of a truth that any report can leave an observer with, who had this prior.
+
+        Eq. (15) of docs/theory.md: a report y ≠ x never makes x likelier than it was before, so it is after y = x.
+        """
+        pi = np.asarray(prior, dtype=np.float64)
+        reported = self.lam * pi + self.off_diagonal
+        return float(np.divide(pi * self.truthfulness, reported, out=np.zeros_like(pi), where=reported > 0).max())
 
 
 def check_size(size: int) -> None:

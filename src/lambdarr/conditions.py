@@ -7,7 +7,7 @@ attributes, which is what both the reports (``queries.py``) and a fitted model (
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 Condition = Mapping[str, Any]
+
+Prior = Sequence[float] | Mapping[Any, float] | np.ndarray[Any, np.dtype[np.float64]]
+"""What someone believes of an attribute before seeing a report: probabilities, in order or by category."""
 
 Product = dict[str, "Floats"]
 """A function of a record as a product: for each attribute its value per category; 1 for attributes not named."""
@@ -82,6 +85,29 @@ def scores_of(attribute: Attribute, given: Any) -> Floats | None:
         msg = f"scores of {attribute.name!r} must be one finite number for each of its categories: {labels}"
         raise DataError(msg)
     return np.array(numbers, dtype=np.float64)
+
+
+def probabilities_of(attribute: Attribute, prior: Prior) -> Floats:
+    """Return a prior as probabilities in the order of the categories."""
+    if isinstance(prior, Mapping):
+        prior = {None if key == attribute.missing is not None else key: chance for key, chance in prior.items()}
+        if unknown := [key for key in prior if key not in attribute.values]:
+            msg = f"the prior of {attribute.name!r} names {unknown[0]!r}, which is not one of its categories"
+            raise DesignError(msg)
+        pi = np.array([prior.get(category, 0.0) for category in attribute.values], dtype=np.float64)
+    else:
+        try:
+            pi = np.asarray(prior, dtype=np.float64)
+        except (TypeError, ValueError):
+            msg = f"the prior of {attribute.name!r} must be probabilities in the order of its categories, or a mapping"
+            raise DesignError(msg) from None
+    if pi.shape != (attribute.size,):
+        msg = f"the prior of {attribute.name!r} must have {attribute.size} probabilities, got {pi.size}"
+        raise DesignError(msg)
+    if not (pi >= 0).all() or not math.isclose(pi.sum(), 1, abs_tol=1e-6):  # also catches nan
+        msg = f"the prior of {attribute.name!r} must be probabilities that sum to 1, got a sum of {pi.sum():.6g}"
+        raise DesignError(msg)
+    return np.asarray(pi / pi.sum())
 
 
 def _values(attribute: Attribute, wanted: Any) -> Floats:

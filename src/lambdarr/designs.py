@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from numpy.typing import NDArray
+
+    from lambdarr.optimizing import Certificate
 
 SCHEMA_VERSION = 2
 """Newest version of the JSON form, described by spec/design.schema.json.
@@ -43,6 +45,8 @@ class Design:
         One channel per attribute, of the same size.
     kept : tuple of str
         Columns that are released as they are, unrandomized.
+    certificate : Certificate, optional
+        How good its λ's are, where they were optimized; it is not saved.
 
     Examples
     --------
@@ -55,6 +59,7 @@ class Design:
     attributes: tuple[Attribute, ...]
     channels: tuple[Channel, ...]
     kept: tuple[str, ...] = ()
+    certificate: Certificate | None = field(default=None, kw_only=True, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", tuple(self.attributes))

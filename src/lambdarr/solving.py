@@ -10,15 +10,19 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from lambdarr.channel import MAX_SIZE, Channel, is_number
+from lambdarr.conditions import probabilities_of
 from lambdarr.designs import Design, listed
 from lambdarr.domain import Attribute, comparable, has_declared_order
 from lambdarr.errors import DataError, DesignError
+from lambdarr.optimizing import Bound, Budget, Problem, Relation, workload_of
 from lambdarr.sources import Source, check_present, open_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from lambdarr.conditions import Prior
     from lambdarr.domain import Category
+    from lambdarr.optimizing import Certificate, Demand
 
 Target = float | Mapping[str, float]
 
@@ -34,6 +38,14 @@ def design(
     strength: Target | None = None,
     bits: Target | None = None,
     epsilon: Target | None = None,
+    truthfulness: Target | None = None,
+    posterior: Target | None = None,
+    prior: Mapping[str, Prior] | None = None,
+    workload: Any = None,
+    at_least: Mapping[str, Target] | None = None,
+    at_most: Mapping[str, Target] | None = None,
+    preserve: Mapping[tuple[str, str], float] | None = None,
+    hide: Mapping[tuple[str, str], float] | None = None,
     columns: Iterable[str] | None = None,
     keep: Iterable[str] = (),
     missing: str = "",
@@ -50,6 +62,21 @@ def design(
         The target, one of them. A number is for the joint: the same λ for all; the same strength β for all, which is
         then the joint's; bits in proportion to log₂ r; ε in equal parts. A mapping gives each attribute its own, and
         several mappings may share the attributes among them. A solved λ is rounded to the private side.
+    truthfulness, posterior : number or mapping
+        Likewise, for each attribute: the chance that a report is the truth; and the highest probability of any truth
+        that a report may leave an observer with, who had the ``prior``.
+    prior : mapping, optional
+        What such an observer believes before: attribute → probabilities, in the categories' order or as a mapping from
+        category. Attributes that are not named are uniform.
+    workload : int, list or mapping, optional
+        The tables that will be wanted: all of an order, such as 2; a list of them, ``[("sex", "income"), …]``; or a
+        mapping from tables to weights. λ's are then optimal for these, within the joint ``epsilon``, ``bits`` or
+        ``strength``, and the result has a ``certificate``. All pairs, if only the demands below are given.
+    at_least, at_most : mapping, optional
+        Floors and ceilings: a measure (lam, strength, bits, epsilon, truthfulness or posterior) → a number for every
+        attribute, or a mapping from attribute to number.
+    preserve, hide : mapping, optional
+        Pair of attributes → the part λᵢλⱼ of their covariance that has to survive at least, or at most.
     columns : iterable of str, optional
         Which columns become attributes; by default all that are not kept.
     keep : iterable of str
@@ -65,12 +92,29 @@ def design(
     >>> design = lr.design({"sex": ["F", "M"], "vote": ["A", "B", "C"]}, strength=0.8)
     >>> design.strength, [channel.lam for channel in design.channels]
     (0.8, [0.514, 0.488])
+    >>> best = lr.design({"sex": ["F", "M"], "vote": ["A", "B", "C"], "age": range(9)}, epsilon=4, workload=2)
+    >>> best.epsilon, best.certificate.equal_epsilon / best.certificate.error
+    (4.0, 1.212)
     """
     kept = listed(keep)
     attributes = _attributes(source, columns=columns, keep=kept, missing=missing, public=listed(public_missing))
-    targets = {"lam": lam, "strength": strength, "bits": bits, "epsilon": epsilon}
-    channels = _channels(attributes, {name: target for name, target in targets.items() if target is not None})
-    return Design(attributes, channels, kept)
+    targets = {
+        "lam": lam, "strength": strength, "bits": bits, "epsilon": epsilon, "truthfulness": truthfulness,
+        "posterior": posterior,
+    }  # fmt: skip
+    given = {name: target for name, target in targets.items() if target is not None}
+    priors = _priors(attributes, prior)
+    if workload is None and not any((at_least, at_most, preserve, hide)):
+        return Design(attributes, _channels(attributes, given, priors), kept)
+    demands = [
+        *_wanted(attributes, given, priors),
+        *_limits(attributes, "at least", at_least or {}, priors),
+        *_limits(attributes, "at most", at_most or {}, priors),
+        *_relations(attributes, "preserve", preserve or {}),
+        *_relations(attributes, "hide", hide or {}),
+    ]
+    channels, certificate = _optimal(attributes, 2 if workload is None else workload, demands)
+    return Design(attributes, channels, kept, certificate=certificate)
 
 
 # Attributes.
@@ -191,9 +235,11 @@ def _read_text(name: str, texts: list[str]) -> list[Category]:
 # Channels.
 
 
-def _channels(attributes: tuple[Attribute, ...], targets: dict[str, Target]) -> tuple[Channel, ...]:
+def _channels(
+    attributes: tuple[Attribute, ...], targets: dict[str, Target], priors: dict[str, Any]
+) -> tuple[Channel, ...]:
     if not targets:
-        msg = "a design needs a target: lam, strength, bits or epsilon"
+        msg = "a design needs a target: lam, strength, bits, epsilon, truthfulness or posterior"
         raise DesignError(msg)
     names = [attribute.name for attribute in attributes]
     shares: dict[str, tuple[str, float]] = {}
@@ -216,15 +262,17 @@ def _channels(attributes: tuple[Attribute, ...], targets: dict[str, Target]) -> 
         if name not in shares:
             msg = f"attribute {name!r} has no target; give it one, or leave it out of the design"
             raise DesignError(msg)
-    return tuple(_channel(attribute, *shares[attribute.name]) for attribute in attributes)
+    return tuple(_channel(attribute, *shares[attribute.name], priors) for attribute in attributes)
 
 
-def _channel(attribute: Attribute, kind: str, value: float) -> Channel:
+def _channel(attribute: Attribute, kind: str, value: float, priors: dict[str, Any]) -> Channel:
     make: dict[str, Callable[[int, float], Channel]] = {
         "lam": Channel,
         "strength": Channel.from_strength,
         "bits": Channel.from_bits,
         "epsilon": Channel.from_epsilon,
+        "truthfulness": Channel.from_truthfulness,
+        "posterior": lambda size, value: Channel.from_posterior(size, value, priors.get(attribute.name)),
     }
     try:
         return make[kind](attribute.size, value)
@@ -260,7 +308,94 @@ _SPREAD: dict[str, Callable[[tuple[Attribute, ...], float], dict[str, float]]] =
     "strength": _same,
     "bits": _bits_by_size,
     "epsilon": _epsilon_in_parts,
+    "truthfulness": _same,
+    "posterior": _same,
 }
+
+
+# Demands.
+
+
+def _priors(attributes: tuple[Attribute, ...], prior: Mapping[str, Prior] | None) -> dict[str, Any]:
+    names = [attribute.name for attribute in attributes]
+    if prior is not None and not isinstance(prior, Mapping):
+        msg = f"prior must be a mapping from attribute to probabilities, got {type(prior).__name__}"
+        raise DesignError(msg)
+    return {name: probabilities_of(attributes[_place(name, names)], given) for name, given in (prior or {}).items()}
+
+
+def _wanted(attributes: tuple[Attribute, ...], targets: dict[str, Target], priors: dict[str, Any]) -> list[Demand]:
+    """Return the targets as demands: a joint ε, bits or strength is a budget, others are for each attribute."""
+    demands: list[Demand] = []
+    capacity = math.fsum(math.log2(attribute.size) for attribute in attributes)
+    for kind, target in targets.items():
+        if isinstance(target, Mapping) or kind in ("lam", "truthfulness", "posterior"):
+            demands += _limits(attributes, "=", {kind: target}, priors)
+            continue
+        _SPREAD[kind](attributes, target)  # which checks it
+        if any(isinstance(demand, Budget) for demand in demands):
+            msg = f"there can be one joint budget, got {' and '.join(targets)}; give others for each attribute"
+            raise DesignError(msg)
+        if kind == "strength":
+            _channel(attributes[0], kind, target, priors)
+        demands.append(Budget("epsilon", target) if kind == "epsilon" else
+                       Budget("bits", target * capacity if kind == "strength" else target))  # fmt: skip
+    return demands
+
+
+_RISING = ("lam", "epsilon", "truthfulness", "posterior")
+"""Measures that grow with λ; strength and bits fall."""
+
+
+def _limits(
+    attributes: tuple[Attribute, ...], how: str, limits: Mapping[str, Target], priors: dict[str, Any]
+) -> list[Demand]:
+    """Return floors, ceilings or fixed values of measures as demands on λ."""
+    names = [attribute.name for attribute in attributes]
+    demands: list[Demand] = []
+    for kind, target in limits.items():
+        if kind not in _SPREAD:
+            msg = f"{how.replace(' ', '_')} must be about {', '.join(_SPREAD)}, got {kind!r}"
+            raise DesignError(msg)
+        each = target if isinstance(target, Mapping) else dict.fromkeys(names, target)
+        for name, value in each.items():
+            place = _place(name, names)
+            lam = _channel(attributes[place], kind, value, priors).lam
+            floor = how == "=" or (how == "at least") == (kind in _RISING)
+            ceiling = how == "=" or not floor
+            demands.append(
+                Bound(place, lam if floor else 0.0, lam if ceiling else 1.0, f"{kind} of {name} {how} {value:g}")
+            )
+    return demands
+
+
+def _relations(attributes: tuple[Attribute, ...], how: str, relations: Mapping[tuple[str, str], float]) -> list[Demand]:
+    names = [attribute.name for attribute in attributes]
+    demands: list[Demand] = []
+    for pair, part in relations.items():
+        if isinstance(pair, str) or len(pair) != 2 or len(set(pair)) < 2 or not is_number(part) or not 0 < part <= 1:
+            msg = f"{how} must map pairs of attributes to the part of their covariance that is left, in (0, 1]"
+            raise DesignError(msg)
+        first, second = (_place(name, names) for name in pair)
+        demands.append(Relation(first, second, float(part), how == "preserve", f"{how} {part:g} of {' × '.join(pair)}"))
+    return demands
+
+
+def _optimal(
+    attributes: tuple[Attribute, ...], workload: Any, demands: list[Demand]
+) -> tuple[tuple[Channel, ...], Certificate]:
+    """Return the channels that are best for a workload under the demands."""
+    names = [attribute.name for attribute in attributes]
+    problem = Problem([attribute.size for attribute in attributes], workload_of(workload, names), demands)
+    lams, certificate = problem.solve()
+    fixed = {demand.attribute for demand in demands if isinstance(demand, Bound) and demand.at_most < 1}
+    for place, lam in enumerate(lams):
+        if lam > 1 - 1e-6 and place not in fixed and not any(isinstance(demand, Budget) for demand in demands):
+            msg = f"nothing keeps {names[place]!r} from λ = 1; give a joint epsilon, bits or strength, or a ceiling"
+            raise DesignError(msg)
+    return tuple(
+        Channel(attribute.size, float(lam), rounding="private") for attribute, lam in zip(attributes, lams, strict=True)
+    ), certificate
 
 
 def _place(name: str, names: list[str]) -> int:

@@ -28,7 +28,7 @@ from lambdarr.cli.options import (
     WeightsOption,
     condition_in,
     names_in,
-    scores_in,
+    numbers_in,
     waves_in,
 )
 from lambdarr.cli.output import Destination, Progress, print_json, say, warn
@@ -187,7 +187,7 @@ def correlate(
     found = lambdarr.correlate(
         waves_in(reports, design, wave),
         attributes=None if columns is None else names_in(columns),
-        scores=scores_in(score or []),
+        scores=numbers_in("score", score or []),
         inference=inference.value,
         weights=weights,
         strata=strata,
@@ -241,7 +241,7 @@ def regress(
         waves_in(reports, design, wave),
         family=family.value,
         method=None if method is None else method.value,
-        scores=scores_in(score or []),
+        scores=numbers_in("score", score or []),
         inference=inference.value,
         weights=weights,
         strata=strata,

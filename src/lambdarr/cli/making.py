@@ -5,7 +5,19 @@ from typing import Annotated, Any
 
 import typer
 
-from lambdarr.cli.options import DesignArgument, DesignOption, ForceOption, JsonOption, KeepOption, names_in, target_in
+from lambdarr.cli.options import (
+    DesignArgument,
+    DesignOption,
+    ForceOption,
+    JsonOption,
+    KeepOption,
+    limits_in,
+    names_in,
+    numbers_in,
+    relations_in,
+    target_in,
+    workload_in,
+)
 from lambdarr.cli.output import Progress, print_json, print_table, say
 
 commands = typer.Typer()
@@ -29,6 +41,45 @@ def design(
     epsilon: Annotated[
         list[str] | None, typer.Option(metavar="X|NAME=X", help="Privacy budget ε, of the joint or of one attribute.")
     ] = None,
+    truthfulness: Annotated[
+        list[str] | None,
+        typer.Option(metavar="X|NAME=X", help="Chance that a report is true, of every attribute or one."),
+    ] = None,
+    posterior: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="X|NAME=X", help="Highest belief in any truth after its report, of every attribute or one."
+        ),
+    ] = None,
+    prior: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=P,P,P", help="Beliefs before it, in the order of the categories. Repeatable."),
+    ] = None,
+    workload: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="K|A,B",
+            help="The best λ's within a joint budget for all tables of an order, or for the tables named. Repeatable.",
+        ),
+    ] = None,
+    at_least: Annotated[
+        list[str] | None,
+        typer.Option(metavar="MEASURE[:NAME]=X", help="Floor of a measure, of every attribute or of one. Repeatable."),
+    ] = None,
+    at_most: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="MEASURE[:NAME]=X", help="Ceiling of a measure, of every attribute or of one. Repeatable."
+        ),
+    ] = None,
+    preserve: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A,B=X", help="Part of a pair's covariance to survive at least. Repeatable."),
+    ] = None,
+    hide: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A,B=X", help="Part of a pair's covariance to survive at most. Repeatable."),
+    ] = None,
     columns: Annotated[str | None, typer.Option(help="Columns to randomize, as a,b,c; all others by default.")] = None,
     keep: KeepOption = None,
     missing: Annotated[
@@ -41,19 +92,29 @@ def design(
 ) -> None:
     """Make a design: find the categories of a file's columns and the λ's that meet a target.
 
-    One number is a target for all attributes together; NAME=X, repeated, one for each of them.
+    One number is a target for all attributes together; NAME=X, repeated, one for each of them. Floors, ceilings,
+    relations and a workload go with a joint budget of epsilon, bits or strength: the λ's are then the best that meet all.
     """
     import lambdarr
     from lambdarr.sinks import check_target, replacing
 
     check_target(output, force=force, sources=[data])
-    targets = {"lam": lam, "strength": strength, "bits": bits, "epsilon": epsilon}
+    targets = {
+        "lam": lam, "strength": strength, "bits": bits, "epsilon": epsilon, "truthfulness": truthfulness,
+        "posterior": posterior,
+    }  # fmt: skip
     made = lambdarr.design(
         data,
         columns=None if columns is None else names_in(columns),
         keep=names_in(keep),
         missing=missing,
         public_missing=names_in(public_missing),
+        prior=None if prior is None else numbers_in("prior", prior),
+        workload=None if workload is None else workload_in(workload),
+        at_least=limits_in("at-least", at_least or []),
+        at_most=limits_in("at-most", at_most or []),
+        preserve=relations_in("preserve", preserve or []),
+        hide=relations_in("hide", hide or []),
         **{kind: target_in(kind, texts) for kind, texts in targets.items() if texts},
     )
     with replacing(output, force=force) as file:

@@ -127,19 +127,57 @@ def target_in(kind: str, texts: list[str]) -> Any:
     return numbers[None]
 
 
-def scores_in(texts: list[str]) -> dict[str, list[float]]:
-    """Return the scores that NAME=1,2,3 texts spell."""
-    scores: dict[str, list[float]] = {}
+def numbers_in(option: str, texts: list[str]) -> dict[str, list[float]]:
+    """Return the numbers of categories that NAME=1,2,3 texts spell."""
+    found: dict[str, list[float]] = {}
     for text in texts:
         name, equals, numbers = text.rpartition("=")
         try:
-            scores[name] = [float(number) for number in numbers.split(",")]
+            found[name] = [float(number) for number in numbers.split(",")]
         except ValueError:
             equals = ""
         if not equals:
-            msg = f"--score must be NAME=number,number,… with a number for each category, got {text!r}"
+            msg = f"--{option} must be NAME=number,number,… with a number for each category, got {text!r}"
             raise DesignError(msg)
-    return scores
+    return found
+
+
+def workload_in(texts: list[str]) -> Any:
+    """Return an order of tables, or the tables that a,b texts spell."""
+    if len(texts) == 1 and texts[0].isdecimal():
+        return int(texts[0])
+    return [tuple(names_in(text)) for text in texts]
+
+
+def limits_in(option: str, texts: list[str]) -> dict[str, Any]:
+    """Return floors or ceilings, as MEASURE=X texts or MEASURE:NAME=X texts spell them."""
+    found: dict[str, Any] = {}
+    for text in texts:
+        what, _, number = text.rpartition("=")
+        measure, colon, name = what.partition(":")
+        value = _number(option, "MEASURE=number or MEASURE:NAME=number", text, number)
+        if colon:
+            found[measure] = {**(known if isinstance(known := found.get(measure), dict) else {}), name: value}
+        else:
+            found[measure] = value
+    return found
+
+
+def relations_in(option: str, texts: list[str]) -> dict[tuple[str, ...], float]:
+    """Return pairs of attributes and a part of their covariance, as A,B=X texts spell them."""
+    found = {}
+    for text in texts:
+        pair, _, number = text.rpartition("=")
+        found[tuple(names_in(pair))] = _number(option, "A,B=number", text, number)
+    return found
+
+
+def _number(option: str, form: str, text: str, number: str) -> float:
+    try:
+        return float(number)
+    except ValueError:
+        msg = f"--{option} must be {form}, got {text!r}"
+        raise DesignError(msg) from None
 
 
 def condition_in(texts: list[str], design: Any) -> dict[str, Any]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from lambdarr.auditing import Audit, Leak
     from lambdarr.channel import Channel
     from lambdarr.designs import Design
+    from lambdarr.optimizing import Certificate
 
 _WIDEST_ATTENUATION = 7
 
@@ -99,7 +100,20 @@ def design_sentences(design: Design) -> list[str]:
         said.append(f"Released unrandomized: {', '.join(design.released)}. Nothing here protects that.")
     if design.public_missing:
         said.append(public_missing_sentence(design.public_missing))
+    if (certificate := design.certificate) is not None:
+        said.append(_certified(certificate))
     return said
+
+
+def _certified(certificate: Certificate) -> str:
+    proof = f"No λ's that meet the demands have an error more than {max(certificate.gap, 1e-6):.2g} of it smaller."
+    if math.isnan(certificate.equal_epsilon):
+        return f"These λ's are optimal for the tables wanted. {proof}"
+    return (
+        "These λ's are optimal for the tables wanted: the same budget in equal parts of ε would have "
+        f"{certificate.equal_epsilon / certificate.error:.2f} times their variance, and with equal λ's "
+        f"{certificate.equal_lambda / certificate.error:.2f} times. {proof}"
+    )
 
 
 def public_missing_sentence(names: Sequence[str]) -> str:
