@@ -766,21 +766,30 @@ def test_correlate_replaces_an_existing_file_when_forced(reports, design_path, t
 
 
 def test_regress_in_every_format(reports, design_path, design, tmp_path):
-    expected = lr.regress("age ~ sex + w", PEOPLE, design)
-    arguments = ["regress", "age ~ sex + w", reports, "-d", design_path]
+    scores = {"vote": [0, 1, 3]}
+    expected = lr.regress("vote ~ age + w", PEOPLE, design, scores=scores)
+    arguments = ["regress", "vote ~ age + w", reports, "-d", design_path, "--score", "vote=0,1,3"]
     rows = rows_of(run(*arguments, "--format", "csv").stdout)
-    assert [row["name"] for row in rows] == ["Intercept", "sex[T.M]", "w"]
+    assert [row["name"] for row in rows] == ["Intercept", "age", "w"]
     assert [float(row["coefficient"]) for row in rows] == pytest.approx(list(expected.coefficients))
     found = json.loads(run(*arguments, "--format", "json").stdout)
-    assert found["formula"] == "age ~ sex + w"
-    assert found["n"] == 60
+    assert found["formula"] == "vote ~ age + w"
+    assert (found["n"], found["lambda"]) == (60, [{"vote": design.by_name["vote"].lam, "age": 1.0}])
     assert [row["standard_error"] for row in found["coefficients"]] == pytest.approx(list(expected.standard_errors))
-    shown = run(*arguments).stdout
-    assert shown == expected.summary() + "\n"
+    shown = run(*arguments)
+    assert shown.stdout == expected.summary() + "\n"
+    assert not shown.stderr
     run(*arguments, "-o", tmp_path / "out.tex")
     latex = (tmp_path / "out.tex").read_text(encoding="utf-8")
-    assert latex.startswith("\\begin{tabular}{lrrrr}\n\\toprule\n")
-    assert f"sex[T.M] & {expected.coefficients['sex[T.M]']:.4f}" in latex
+    assert "\\begin{tabular}{lrrrr}\n\\toprule\n" in latex
+    assert latex.startswith("% linear regression: vote ~ age + w\n")
+    assert f"age & {expected.coefficients['age']:.4f}".replace("-", "$-$") in latex
+    few = run("regress", "vote ~ C(age) * w", reports, "-d", design_path, "--score", "vote=0,1,3").stderr
+    assert "Warning" not in few
+    assert (
+        "60 reports for 7 coefficients"
+        in run("regress", "vote ~ C(age) * w + I(w ** 2)", reports, "-d", design_path, "--score", "vote=0,1,3").stderr
+    )
 
 
 def test_regress_takes_families_scores_and_samples(reports, design_path, design):
@@ -823,8 +832,8 @@ def test_waves_strata_and_clusters_on_the_command_line(reports, design_path, des
         run("correlate", reports, "-d", design_path, "--format", "json", "--columns", "sex,age", *more).stdout
     )
     assert found["n"] == 90
-    shown = run("regress", "age ~ sex", reports, "-d", design_path, *more).stdout
-    assert "90 reports; randomized: age (λ ≥ 0.9), sex (λ ≥ 0.5)" in shown
+    shown = run("regress", "vote ~ age", reports, "-d", design_path, "--score", "vote=0,1,3", *more).stdout
+    assert "90 reports of 2 waves; randomized: vote (λ = 0.5 to 0.9), age (λ = 0.9 to 1)" in " ".join(shown.split())
     run("synthesize", reports, "-d", design_path, "-o", tmp_path / "made.csv", "--columns", "sex,age", *more)
     answer = json.loads(
         run(

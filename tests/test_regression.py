@@ -115,7 +115,7 @@ def expected_reports(truths, design):
 
 
 COUNTED = people(400, seed=5)[list(SIZES)]
-EXPECTED = expected_reports(COUNTED, DESIGN)
+EXPECTED = pd.concat([expected_reports(COUNTED, DESIGN)] * 400, ignore_index=True)  # so many that noise is no matter
 
 
 @pytest.mark.parametrize(
@@ -341,8 +341,10 @@ def randomized():
         ("np.log(age - 40) ~ sex", {}, "not a finite number"),
         ("age ~ np.log(age - 40)", {}, "not a finite number"),
         ("income ~ sex", {"family": "poisson"}, "family must be"),
-        ("income ~ sex", {"method": "likelihood"}, "method must be"),
+        ("income ~ sex", {"method": "likelihood"}, "is for the logistic"),
+        ("income ~ sex", {"method": "best"}, "method must be"),
         ("income ~ sex", {"scores": {"age": [1]}}, "scores must map"),
+        ("income ~ sex", {"scores": {"sex": 5}}, "one finite number for each"),
         ("income ~ sex", {"inference": "some"}, "inference must be"),
         ("income ~ sex", {"inference": "finite", "clusters": "group"}, "nobody was"),
         ("income ~ sex", {"weights": "nope"}, "'nope' is not in the table"),
@@ -356,6 +358,75 @@ def randomized():
 def test_bad_input_is_one_clear_error(formula, options, message):
     with pytest.raises(lr.LambdarrError, match=message):
         lr.regress(formula, randomized(), DESIGN, **options)
+
+
+def test_names_that_are_no_python_names_stand_in_backticks():
+    reports = PEOPLE.rename(columns={"age": "years of age", "sex": "sex.at.birth"})
+    design = lr.design({"sex.at.birth": ["F", "M"], "income": [1, 2, 3, 4]}, lam=1.0)
+    plain = lr.regress("income ~ C(sex) + center(age) + I(age ** 2)", PEOPLE, EXACT)
+    found = lr.regress("income ~ C(`sex.at.birth`) + center(`years of age`) + I(`years of age` ** 2)", reports, design)
+    np.testing.assert_allclose(found.values, plain.values)
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("income ~ I(age >)", "cannot be read"),
+        ("income ~ C(two words)", "stand in backticks"),
+        ("income ~ age + group + Intercept", "two columns of the regression are called 'Intercept'"),
+        ("age ~ age + sex", "age is on both sides"),
+        ("income ~ sex + same", "same is the same for everyone"),
+        ("people.csv", "the formula comes first"),
+        ("smokes ~ age", r"choose the logistic family, or write I\(smokes == \.\.\.\)"),
+        ("gaps ~ age", "has a missing category, so it is no number"),
+        ("age ~ I(gaps > 2)", "has a missing category, so it is no number"),
+    ],
+)
+def test_formulas_that_cannot_be_are_told_so(formula, message):
+    reports = randomized().assign(Intercept=np.arange(1_500), same="x", gaps=PEOPLE["income"])
+    gaps = lr.Attribute("gaps", [1, 2, 3, 4], missing="NA")
+    design = lr.design([*DESIGN.attributes, gaps], lam=0.8)
+    with pytest.raises(lr.DataError, match=message):
+        lr.regress(formula, reports, design)
+
+
+def test_predictions_refuse_what_the_regression_has_not_seen():
+    income = lr.Attribute("income", [1, 2, 3, 4], missing="NA", missing_is_public=True)
+    design = lr.design([lr.Attribute("sex", ["F", "M"]), income], lam=1.0)
+    found = lr.regress("age ~ sex + income + part", PEOPLE, design)
+    new = pd.DataFrame({"sex": ["F", "M"], "income": pd.array([1, None], dtype="Int64"), "part": ["n", "s"]})
+    assert np.isnan(found.predict(new)).tolist() == [False, True]
+    for change in ({"part": "Mars"}, {"income": 9}, {"sex": "X"}):
+        with pytest.raises(lr.DataError) as caught:
+            found.predict(new.assign(**change))
+        assert "Mars" not in str(caught.value)
+    with pytest.raises(lr.DataError, match="'sex' is not in the table"):
+        found.predict(new.drop(columns="sex"))
+    by_age = lr.regress("income ~ np.log(age)", PEOPLE, EXACT)
+    with pytest.raises(lr.DataError, match="cannot be evaluated"):
+        by_age.predict(pd.DataFrame({"age": ["forty"]}))
+
+
+def test_what_says_how_people_were_sampled_must_be_public(tmp_path):
+    for options in ({"weights": "income"}, {"strata": "sex"}, {"clusters": "region"}):
+        with pytest.raises(lr.DataError, match="must be public"):
+            lr.regress("income ~ age", randomized(), DESIGN, **options)
+    reports = randomized()
+    reports.loc[3, "part"] = ""
+    reports.to_csv(tmp_path / "reports.csv", index=False)
+    with pytest.raises(lr.DataError, match="strata must not be missing, and one is at row 4"):
+        lr.regress("income ~ age", tmp_path / "reports.csv", DESIGN, strata="part")
+    with pytest.raises(lr.DataError, match="clusters must not be missing"):
+        lr.regress("income ~ age", randomized(), DESIGN, clusters=np.where(np.arange(1_500) == 5, np.nan, 1.0))
+
+
+def test_a_stray_word_among_numbers_is_named_by_its_row(tmp_path):
+    reports = randomized().astype({"age": object})
+    reports.loc[8, "age"] = "ancient"
+    reports.to_csv(tmp_path / "reports.csv", index=False)
+    with pytest.raises(lr.DataError, match="'age' holds numbers, but something else at row 9") as caught:
+        lr.regress("income ~ age", tmp_path / "reports.csv", DESIGN)
+    assert "ancient" not in str(caught.value)
 
 
 def test_missing_weights_are_named_by_their_row():
@@ -385,11 +456,77 @@ def test_separation_is_refused(method, lam):
         lr.regress("smokes ~ income", reports, design, family="logistic", method=method)
 
 
+def test_separation_in_a_rare_group_is_refused():
+    generator = np.random.default_rng(0)
+    y = (generator.random(20_000) < 0.3).astype(int)
+    y[-50:] = 1
+    reports = pd.DataFrame({"a": ["x"] * 19_950 + ["r"] * 50, "y": y})
+    design = lr.design({"a": ["x", "r"], "y": [0, 1]}, lam=1.0)
+    for rows in (reports, reports.tail(1_000), reports.tail(1_000).head(960)):
+        for method in ("moments", "likelihood"):
+            with pytest.raises(lr.DataError, match="grow without bound"):
+                lr.regress("y ~ a", rows, design, family="logistic", method=method)
+
+
+def test_a_likelihood_that_goes_flat_is_refused():
+    design = lr.design({"x": ["a", "b", "c"], "y": ["no", "yes"]}, lam={"x": 1.0, "y": 0.5})
+    counts = {
+        ("a", "no"): 300,
+        ("a", "yes"): 300,
+        ("b", "no"): 210,
+        ("b", "yes"): 140,
+        ("c", "no"): 39,
+        ("c", "yes"): 11,
+    }
+    reports = pd.DataFrame([key for key, n in counts.items() for _ in range(n)], columns=["x", "y"])
+    for method in ("moments", "likelihood"):
+        with pytest.raises(lr.DataError, match="grow without bound"):
+            lr.regress("y ~ x", reports, design, family="logistic", method=method)
+
+
+def test_a_category_that_is_lost_in_noise_is_refused():
+    design = lr.design({"x": [f"c{code}" for code in range(5)], "y": [0, 1, 2, 3]}, lam={"x": 0.15, "y": 0.9})
+    reports = pd.DataFrame(
+        {
+            "x": np.repeat(["c4", "c0", "c1", "c2", "c3"], [256, 310, 310, 310, 310]),
+            "y": np.random.default_rng(2).integers(0, 4, 1_496),
+        }
+    )
+    for formula, family in [("y ~ x", "linear"), ("I(y > 1) ~ x", "logistic")]:
+        with pytest.raises(lr.DataError, match=r"nothing can be said about x\[T\.c4\]"):
+            lr.regress(formula, reports, design, family=family)
+
+
+def test_clusters_without_a_complete_report_still_count():
+    income = lr.Attribute("y", ["no", "yes"], missing="NA", missing_is_public=True)
+    design = lr.design([income, lr.Attribute("x", ["f", "m"])], lam=0.9, keep=["v", "st"])
+    generator = np.random.default_rng(0)
+    stratum, village = np.repeat(np.arange(4), 300), np.repeat(np.arange(60), 20)
+    truths = pd.DataFrame(
+        {
+            "y": np.where(generator.random(1_200) < np.array([0.1, 0.35, 0.65, 0.9])[stratum], "yes", "no").astype(
+                object
+            ),
+            "x": generator.choice(["f", "m"], 1_200),
+            "v": village,
+            "st": stratum,
+        }
+    )
+    truths.loc[~(generator.random(60) < 0.3)[village], "y"] = None
+    reports = lr.randomize(truths, design, rng=lr.SeededWords(1))
+    share = lr.query(reports, design, {"y": "yes"}, strata="st", clusters="v")
+    for family in ("linear", "logistic"):
+        found = lr.regress("I(y == 'yes') ~ 1", reports, design, strata="st", clusters="v", family=family)
+        slope = 1.0 if family == "linear" else share.value * (1 - share.value)
+        assert found.standard_errors["Intercept"] * slope == pytest.approx(share.standard_error)
+        assert found.degrees == share.degrees == 56
+
+
 def test_designs_that_do_not_share_their_attributes_are_refused():
     reports = randomized()
     other = lr.design({**SIZES, "sex": ["F", "M", "X"]}, lam=0.5)
     without = DESIGN.select(["income"])
-    for design, message in [(other, "'sex' has other categories in design 2"), (without, "'sex' is not in the design")]:
+    for design, message in [(other, "'sex' has other categories in design 2"), (without, "'sex' is not in design 2")]:
         with pytest.raises(lr.DesignError, match=message):
             lr.regress("income ~ sex", [(reports, DESIGN), (reports, design)])
     with pytest.raises(lr.DesignError, match="left out"):

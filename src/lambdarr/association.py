@@ -17,16 +17,17 @@ import numpy as np
 import pyarrow as pa
 
 from lambdarr import kronecker
+from lambdarr.channel import Channel
 from lambdarr.choosing import Dependence
 from lambdarr.conditions import scores_of
-from lambdarr.designs import check_design, listed
+from lambdarr.designs import Design, check_design, listed
 from lambdarr.errors import DataError
 from lambdarr.estimation import estimated
 from lambdarr.intervals import deviations
 from lambdarr.likelihood import maximum_likelihood
 from lambdarr.sources import as_frame
 from lambdarr.surveys import Survey, check_inference
-from lambdarr.tabulation import tallies
+from lambdarr.tabulation import tallied
 from lambdarr.waves import shared, waves_of
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from lambdarr.designs import Design
     from lambdarr.estimation import Estimate, Inference
 
     Floats = NDArray[np.float64]
@@ -92,6 +92,8 @@ class Pair:
         Their numbers of categories.
     n : int
         Number of reports that have both.
+    degrees : float
+        Degrees of freedom of the errors: clusters less strata; infinite for reports that are independent.
     """
 
     attributes: tuple[str, str]
@@ -102,6 +104,7 @@ class Pair:
     test: Dependence
     sizes: tuple[int, int]
     n: int
+    degrees: float = math.inf
 
     @property
     def cramers_v(self) -> float:
@@ -125,7 +128,7 @@ class Pair:
 
         Where mutual information is lost in noise, its interval is the bound ln(1 + φ²) on it.
         """
-        z = deviations(level)
+        z = deviations(level, degrees=self.degrees)
         if measure == "covariance":
             value, error = self.covariance
             return value - z * error, value + z * error
@@ -319,8 +322,8 @@ def correlate(
     tables = list(itertools.combinations(part.names, 2))
     pairs, variances, n, library = [], dict.fromkeys(part.names, math.nan), 0, "pyarrow"
     most = dict.fromkeys(part.names, 0)  # reports that a variance is from: as many as answered with any one other
-    tallied = [tallies(wave.reports, wave.design, tables, **wave.survey._asdict()) for wave in waves]
-    for of_waves in zip(*tallied, strict=True):
+    by_wave = [tallied(wave.reports, wave.design, tables, wave.survey) for wave in waves]
+    for of_waves in zip(*by_wave, strict=True):
         counted = [(counts, wave.design) for counts, wave in zip(of_waves, waves, strict=True)]
         table = estimated(counted, method="inverse", inference=inference)
         n, library = max(n, table.n), table.counts.library
@@ -346,13 +349,27 @@ def _pair(table: Estimate, first: Floats | None, second: Floats | None) -> Pair:
     test = _test(table)
     rows, columns = table.values.shape
     return Pair((table.attributes[0], table.attributes[1]), covariance, correlation, phi_squared, information, test,
-                (rows, columns), table.n)  # fmt: skip
+                (rows, columns), table.n, table.degrees)  # fmt: skip
 
 
 def _test(table: Estimate) -> Dependence:
-    """Return Pearson's test on the reports; of several waves, the sum of theirs."""
+    """Return Pearson's test on the reports; of several waves, the sum of theirs.
+
+    Where reports have weights, strata or clusters, X² counts for as many reports as make its mean the degrees of
+    freedom (Rao and Scott's correction of first order): theory, eq. (39).
+    """
     if not table.waves:
-        return Dependence.of(table.reported, n=table.independent)
+        counts = table.counts
+        if (counts.squares is None and counts.clustered is None) or counts.values.size > MOST_CELLS:
+            return Dependence.of(table.reported, n=table.independent)
+        exact = Design(table.design.attributes, tuple(Channel(size, 1.0) for size in counts.values.shape))
+        seen = estimated([(counts, exact)], method="inverse", inference="population")
+        change, expected = _change(seen.unbiased)
+        spread = np.einsum("ij,jk,ik->i", change, seen.covariance(), change)
+        freedom = math.prod(size - 1 for size in counts.values.shape)
+        possible = expected > 0
+        mean = float((spread[possible] / expected[possible]).sum())
+        return Dependence.of(table.reported, n=freedom / mean if mean > 0 else table.independent)
     tests = [_test(part) for _, part in table.waves]
     return Dependence(sum(test.statistic for test in tests), sum(test.freedom for test in tests))
 
@@ -390,9 +407,8 @@ def _strengths(table: Estimate) -> tuple[Strength, Strength]:
     proper /= proper.sum()
     expected = np.outer(proper.sum(axis=1), proper.sum(axis=0)).ravel()
 
-    rows, columns = pi.sum(axis=1), pi.sum(axis=0)
-    excess = (pi - np.outer(rows, columns)).ravel()
-    change = np.eye(pi.size) - columns[column][:, None] * same_row - rows[row][:, None] * same_column
+    change, product = _change(pi)
+    excess = pi.ravel() - product
     spread = change @ cov @ change.T
     raw = float((excess**2 / expected).sum())
     # φ² = Σ π²/(πᵢπⱼ) − 1, its gradient at the unbiased table
@@ -419,6 +435,15 @@ def _strengths(table: Estimate) -> tuple[Strength, Strength]:
         float((bend * bend.T).sum()) / 2,
     )
     return phi_squared, information
+
+
+def _change(table: Floats) -> tuple[Floats, Floats]:
+    """Return the derivative of π − πᵢπⱼ by the cells of a two-way table, and πᵢπⱼ."""
+    row, column = (codes.ravel() for codes in np.indices(table.shape))
+    rows, columns = table.sum(axis=1), table.sum(axis=0)
+    same_row, same_column = row[:, None] == row, column[:, None] == column
+    change = np.eye(table.size) - columns[column][:, None] * same_row - rows[row][:, None] * same_column
+    return change, np.outer(rows, columns).ravel()
 
 
 def power(design: Design, table: ArrayLike, n: int, *, level: float = 0.05) -> float:

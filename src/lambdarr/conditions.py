@@ -7,7 +7,7 @@ attributes, which is what both the reports (``queries.py``) and a fitted model (
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -79,7 +79,7 @@ def scores_of(attribute: Attribute, given: Any) -> Floats | None:
         for category, number in given.items():
             numbers[attribute.category_code(category)] = number
     else:
-        numbers = list(given)
+        numbers = list(given) if isinstance(given, Iterable) else []
     if len(numbers) != attribute.size or not all(is_number(x) and math.isfinite(x) for x in numbers):
         labels = ", ".join(attribute.labels[:20])
         msg = f"scores of {attribute.name!r} must be one finite number for each of its categories: {labels}"

@@ -9,6 +9,7 @@ negative, and with many cells it is mostly noise: then a table that gives up som
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import operator
 from collections.abc import Sequence
@@ -26,12 +27,12 @@ from lambdarr.intervals import Interval, deviations, score_interval
 from lambdarr.likelihood import ENOUGH, project_to_simplex
 from lambdarr.loglinear import all_of_order
 from lambdarr.sources import as_frame
-from lambdarr.surveys import Survey, check_inference
-from lambdarr.tabulation import Counts, tally
+from lambdarr.surveys import Survey, check_inference, together
+from lambdarr.tabulation import Counts, tallied
 from lambdarr.waves import shared, waves_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -156,7 +157,7 @@ class Estimate:
         Around values that were chosen or moved, as by "auto", no interval can be trusted, and none is offered. Where
         the values are not negative the ends are cut to [0, 1], which loses no coverage.
         """
-        z = deviations(level, self.values.size if simultaneous else 1)
+        z = deviations(level, self.values.size if simultaneous else 1, degrees=self.degrees)
         if around == "values":
             errors = self._bootstrap_errors()
             lower, upper = self.values - z * errors, self.values + z * errors
@@ -214,9 +215,11 @@ class Estimate:
             msg = f"a covariance matrix over {cells:,} cells is larger than {MAX_COVARIANCE:,}; ask for a smaller table"
             raise DataError(msg)
         if self.waves:
-            return np.asarray(sum(share**2 * part.covariance() for share, part in self.waves))
+            return self._over_waves(
+                lambda share, part, share2, part2: share * share2 * _covariance_between(part, part2)
+            )
         if self.counts.clustered is not None:
-            return _clustered_covariance(self.counts, self.design)
+            return _covariance_between(self, self)
         A = kronecker.dense_inverse(self.design.channels)
         second = _second_moment(self.counts).ravel()
         spread = (A * second) @ A.T
@@ -233,6 +236,8 @@ class Estimate:
         The vector has the shape of the table; a sum of cells has variance v · covariance_times(v).
         """
         v = np.asarray(vector, dtype=np.float64)
+        if self.waves and self._shared_clusters:
+            return np.asarray(self.covariance() @ v.ravel()).reshape(v.shape)
         if self.waves:
             return np.asarray(sum(share**2 * part.covariance_times(v) for share, part in self.waves))
         if self.counts.clustered is not None:
@@ -247,6 +252,31 @@ class Estimate:
         else:
             result += -u * (pi * v).sum() - pi * (u * v).sum() + second.sum() * pi * (pi * v).sum()
         return np.asarray(result / self.counts.total**2)
+
+    @property
+    def _shared_clusters(self) -> bool:
+        """Whether one cluster may have reports in several waves."""
+        return all(
+            part.counts.clustered is not None and part.counts.clustered.keys is not None for _, part in self.waves
+        )
+
+    def _over_waves(self, between: Callable[[float, Estimate, float, Estimate], Any]) -> NDArray[np.float64]:
+        """Return the sum over waves, and over pairs of waves where they share clusters."""
+        pairs = (
+            itertools.product(self.waves, repeat=2)
+            if self._shared_clusters
+            else zip(self.waves, self.waves, strict=True)
+        )
+        return np.asarray(sum(between(*first, *second) for first, second in pairs))
+
+    @property
+    def degrees(self) -> float:
+        """Degrees of freedom of the errors: clusters less strata; infinite for reports that are independent."""
+        parts = [part.counts.clustered for _, part in self.waves] or [self.counts.clustered]
+        samples = [part.sample for part in parts if part is not None]
+        if not samples:
+            return math.inf
+        return samples[0].degrees if self._shared_clusters else sum(sample.degrees for sample in samples)
 
     def marginal(self, attributes: Iterable[str]) -> Estimate:
         """Return the estimate of some of the attributes, with its own errors.
@@ -353,10 +383,13 @@ def estimate(
     """
     survey = Survey(weights, strata, clusters)
     _check_method(method)
+    waves = waves_of(reports, design, survey)
+    if len(waves) > 1 and attributes is not None:
+        shared([wave.design for wave in waves], listed(attributes))
     tables = []
-    for wave in waves_of(reports, design, survey):
+    for wave in waves:
         if isinstance(wave.reports, Counts):
-            if any(given is not None for given in survey):
+            if any(given is not None for given in survey[:3]):
                 msg = "weights, strata and clusters belong to the tally; counts have theirs already"
                 raise DataError(msg)
             counts = wave.reports if attributes is None else wave.reports.marginal(attributes)
@@ -365,7 +398,7 @@ def estimate(
             raise DataError(msg)
         else:
             attributes = listed(attributes)
-            counts = tally(wave.reports, wave.design, attributes, **wave.survey._asdict())
+            (counts,) = tallied(wave.reports, wave.design, [attributes], wave.survey)
         tables.append((counts, wave.design))
     return estimated(tables, method=method, inference=inference)
 
@@ -434,8 +467,16 @@ def _combined(parts: Sequence[Estimate]) -> Estimate:
     counts = functools.reduce(operator.add, (replace(part.counts, clustered=None) for part in parts))
     unbiased = sum(share * part.unbiased for share, part in zip(shares, parts, strict=True))
     variances = sum(share**2 * part.standard_errors**2 for share, part in zip(shares, parts, strict=True))
+    clustered = [part.counts.clustered for part in parts if part.counts.clustered is not None]
+    if clustered:
+        tables = [replace(part.counts, clustered=table) for part, table in zip(parts, together(clustered), strict=True)]
+        parts = [replace(part, counts=table) for part, table in zip(parts, tables, strict=True)]
     whole = _unbiased_only(design, counts, parts[0].inference, np.asarray(unbiased), np.sqrt(variances))
-    return replace(whole, waves=tuple(zip(shares, parts, strict=True)))
+    whole = replace(whole, waves=tuple(zip(shares, parts, strict=True)))
+    if whole._shared_clusters:
+        errors = np.sqrt(np.maximum(np.diag(whole.covariance()), 0)).reshape(whole.values.shape)
+        whole = replace(whole, standard_errors=errors, expected_error=_error_of_inverse(errors))
+    return whole
 
 
 def _noise(design: Design) -> float:
@@ -450,17 +491,26 @@ def _total_error(part: Estimate) -> float:
     return _noise(part.design) / part.independent
 
 
-def _clustered_covariance(counts: Counts, part: Design) -> NDArray[np.float64]:
-    """Return A V A, V the covariance matrix of the reported proportions, where reports are not independent."""
+def _covariance_between(first: Estimate, second: Estimate) -> NDArray[np.float64]:
+    """Return the covariance matrix of two waves' cells, or of one with itself."""
+    if first is second and first.counts.clustered is None:
+        return first.covariance()
+    return _clustered_covariance(first.counts, first.design, second.counts, second.design)
+
+
+def _clustered_covariance(counts: Counts, part: Design, other: Counts, other_part: Design) -> NDArray[np.float64]:
+    """Return A V A', V the covariance matrix of the reported proportions, where reports are not independent."""
     assert counts.clustered is not None
+    assert other.clustered is not None
     cells = counts.values.size
     if cells > MOST_CLUSTERED:
         msg = (
             f"with strata or clusters, a table may have {MOST_CLUSTERED:,} cells, and this has {cells:,}; ask for fewer"
         )
         raise DataError(msg)
-    spread = counts.clustered.covariance().reshape(counts.values.shape * 2)
-    return kronecker.solve([*part.channels, *part.channels], spread).reshape(cells, cells) / counts.total**2
+    spread = counts.clustered.covariance_with(other.clustered).reshape(counts.values.shape * 2)
+    found = kronecker.solve([*part.channels, *other_part.channels], spread).reshape(cells, cells)
+    return found / (counts.total * other.total)
 
 
 def _error_of_inverse(standard_errors: NDArray[np.float64]) -> float:
@@ -550,7 +600,7 @@ def _second_moment(counts: Counts) -> NDArray[np.float64]:
 def _variances(counts: Counts, part: Design, pi: NDArray[np.float64], inference: Inference) -> NDArray[np.float64]:
     """Return the variance of every cell of π̂ = A θ̂: docs/theory.md, eq. (19) and (20), with weights eq. (21)."""
     if counts.clustered is not None:
-        spread = np.diag(_clustered_covariance(counts, part)).reshape(counts.values.shape)
+        spread = np.diag(_clustered_covariance(counts, part, counts, part)).reshape(counts.values.shape)
         return np.maximum(spread, 0)
     second = _second_moment(counts)
     squared = kronecker.solve_squared(part.channels, second)

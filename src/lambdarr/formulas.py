@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from lambdarr.conditions import scores_of
-from lambdarr.domain import encode
+from lambdarr.domain import ABSENT, encode
 from lambdarr.errors import DataError, LambdarrError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -86,12 +88,14 @@ class Formula:
         formulaic = _formulaic()
         try:
             read = formulaic.Formula(text)
-        except formulaic.errors.FormulaicError:
-            msg = f"the formula {text!r} cannot be read; write it as 'outcome ~ predictor + predictor'"
+        except (formulaic.errors.FormulaicError, SyntaxError):
+            msg = f"the formula {text!r} cannot be read; write it as 'outcome ~ predictor + predictor'; names that are "
+            msg += "no Python names stand in backticks"
             raise DataError(msg) from None
         left, right = getattr(read, "lhs", None), getattr(read, "rhs", None)
         if left is None or len(left) != 1 or not isinstance(right, formulaic.SimpleFormula):
             msg = f"the formula {text!r} must have one outcome on its left: 'outcome ~ predictor + predictor'"
+            msg += "" if "~" in text else "; the formula comes first, then the reports"
             raise DataError(msg)
         self._left, self._right = left, right
         self.predictors: tuple[str, ...] = tuple(
@@ -118,8 +122,9 @@ class Formula:
         rows = len(public) if len(public.columns) else max(map(len, domains.values()), default=1)
         cycled = {name: series.take(np.arange(rows) % len(series)).array for name, series in domains.items()}
         prototype = pandas.DataFrame({**{name: public[name].array for name in public}, **cycled}, index=range(rows))
-        spec = _evaluated(self._right, prototype).model_spec
-        factors = _Factors(domains, public)
+        factors = _Factors(attributes, public, scores)
+        remarks = "".join(factors.remark(name) for name in self.predictors)
+        spec = _evaluated(self._right, prototype, remark=remarks).model_spec
         functions: list[Product] = []
         parts: list[Floats | None] = []
         names: list[str] = []
@@ -129,6 +134,12 @@ class Formula:
                 names.append(name)
                 functions.append(found[name][0])
                 parts.append(found[name][1])
+            if not row.columns:
+                msg = f"{row.term} is the same for everyone; leave it out"
+                raise DataError(msg)
+        if repeated := [name for name in names if names.count(name) > 1]:
+            msg = f"two columns of the regression are called {repeated[0]!r}; rename one of them"
+            raise DataError(msg)
         if not names:
             msg = f"the formula {self.text!r} has nothing on its right; write 'outcome ~ 1' for a mean alone"
             raise DataError(msg)
@@ -145,28 +156,31 @@ class Formula:
     def outcome(self, attributes: Sequence[Attribute], public: Any, scores: Mapping[str, Any], family: str) -> Outcome:
         """Return the left side: a number for the linear family, classes for the others."""
         term = next(iter(self._left))
-        factors = _Factors({attribute.name: _as_series(attribute, scores) for attribute in attributes}, public)
+        factors = _Factors(attributes, public, scores)
         if len(term.factors) != 1:
             msg = f"the outcome {term} must be one column, or a function of one"
             raise DataError(msg)
         (factor,) = term.factors
+        if any(str(other) == str(factor) for predictor in self._right for other in predictor.factors):
+            msg = f"{factor} is on both sides of the formula"
+            raise DataError(msg)
         attribute, frame = factors.frame_of(factor)
         name = str(factor).removeprefix("C(").removesuffix(")") if str(factor).startswith("C(") else str(factor)
         given = frame[name] if name in frame.columns else None
         if given is not None and (family == "multinomial" or name != str(factor) or not _is_numeric(given)):
-            return _classes(str(factor), attribute, given, family)
+            return _classes(str(factor), attribute, given, family, factors.remark(attribute))
         matrix = _evaluated(_formulaic().SimpleFormula([term]), frame)
         if matrix.shape[1] != 1:
             msg = f"the outcome {factor} must be one number per record; it has {matrix.shape[1]} columns"
             raise DataError(msg)
-        values = np.asarray(matrix, dtype=np.float64)[:, 0]
+        values = _numbers(matrix, str(factor))[:, 0]
         if not np.isfinite(values).all():
             row = int(np.flatnonzero(~np.isfinite(values))[0]) + 1
             where = f"first at complete row {row:,}" if attribute is None else "for some category"
             msg = f"the outcome {factor} is not a finite number, {where}"
             raise DataError(msg)
         if family == "multinomial":
-            return _classes(str(factor), attribute, frame.assign(_=values)["_"], family)
+            return _classes(str(factor), attribute, frame.assign(_=values)["_"], family, "")
         if family == "logistic":
             return _yes_or_no(str(factor), attribute, values)
         return Outcome(str(factor), attribute, values, ())
@@ -176,20 +190,36 @@ def predictors_of(
     specification: Any, attributes: Sequence[Attribute], records: Any, scores: Mapping[str, Any]
 ) -> Floats:
     """Return the predictors of new records, whose truths are known."""
-    frame = records.copy()
+    frame, absent = records.copy(), np.zeros(len(records), dtype=bool)
     for attribute in attributes:
         if attribute.name in frame:
             series = _as_series(attribute, scores)
-            codes = encode(attribute, pa.array(records[attribute.name], from_pandas=True), as_text=False, first_row=1)
-            frame[attribute.name] = series.take(codes).array
-    return np.asarray(_evaluated(specification, frame), dtype=np.float64)
+            column = records[attribute.name]
+            values = column.astype(object) if attribute.kind == "boolean" else column
+            codes = encode(attribute, pa.array(values, from_pandas=True), as_text=False, first_row=1)
+            absent |= codes == ABSENT
+            frame[attribute.name] = series.take(np.where(codes == ABSENT, 0, codes)).array
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", _formulaic().errors.DataMismatchWarning)  # which repeats the value
+        found = _numbers(
+            _evaluated(specification, frame, remark="; are these values the regression has seen?"), "a predictor"
+        )
+    found = found.copy()
+    found[absent] = np.nan
+    return found
 
 
 class _Factors:
     """The factors of terms, evaluated once each: per category, or per record."""
 
-    def __init__(self, domains: Mapping[str, Any], public: Any) -> None:
-        self._domains, self._public = domains, public
+    def __init__(self, attributes: Sequence[Attribute], public: Any, scores: Mapping[str, Any]) -> None:
+        self._domains = {attribute.name: _as_series(attribute, scores) for attribute in attributes}
+        self._public = public
+        self._no_numbers = {
+            attribute.name
+            for attribute in attributes
+            if attribute.kind == "integer" and attribute.has_missing_category and attribute.name not in scores
+        }
         self._known: dict[tuple[str, bool], tuple[str | None, Any]] = {}
 
     def frame_of(self, factor: Any) -> tuple[str | None, Any]:
@@ -207,6 +237,12 @@ class _Factors:
             return None, self._public
         return randomized[0], self._domains[randomized[0]].to_frame()
 
+    def remark(self, attribute: str | None) -> str:
+        """Return why an attribute of integers is not a number here, if so."""
+        if attribute not in self._no_numbers:
+            return ""
+        return f"; {attribute!r} has a missing category, so it is no number: give scores, or declare the missing public"
+
     def products(self, scoped: Any) -> list[tuple[str, tuple[Product, Floats | None]]]:
         """Return the columns of a term by name: functions of attributes, and the public part."""
         encoded = [self._encoded(factor) for factor in scoped.factors]
@@ -215,7 +251,7 @@ class _Factors:
             function: Product = {}
             public: Floats | None = None if scoped.scale == 1 else np.full(len(self._public), float(scoped.scale))
             for (attribute, matrix), column in zip(encoded, choice, strict=True):
-                values = np.asarray(matrix.iloc[:, column], dtype=np.float64)
+                values = _numbers(matrix.iloc[:, column], str(matrix.columns[column]))
                 if attribute is not None:
                     function[attribute] = function[attribute] * values if attribute in function else values
                 else:
@@ -231,7 +267,7 @@ class _Factors:
             formulaic = _formulaic()
             term = formulaic.parser.types.Term([scoped.factor.factor])
             terms = [_intercept(), term] if scoped.reduced else [term]
-            matrix = _evaluated(formulaic.SimpleFormula(terms), frame)
+            matrix = _evaluated(formulaic.SimpleFormula(terms), frame, remark=self.remark(attribute))
             if attribute is not None and any(matrix.model_spec.transform_state.values()):
                 msg = (
                     f"{scoped.factor.expr} depends on how the truths of {attribute!r} are distributed, which only they "
@@ -242,6 +278,9 @@ class _Factors:
         return self._known[key]
 
 
+_MODULES = ("np", "numpy", "contr", "math")
+
+
 def _variables(factors: Iterable[Any]) -> set[str]:
     """Return the columns that factors speak of; formulaic's own list lacks those in center() and its like."""
     found: set[str] = set()
@@ -249,10 +288,18 @@ def _variables(factors: Iterable[Any]) -> set[str]:
         if factor.eval_method.value == "lookup":
             found.add(factor.expr)
         elif factor.eval_method.value == "python":
+            found |= set(re.findall("`([^`]+)`", factor.expr))
+            try:
+                tree = ast.parse(re.sub("`[^`]+`", "0", factor.expr.strip()), mode="eval")
+            except SyntaxError:
+                msg = f"{factor.expr} in the formula cannot be read; names that are no Python names stand in backticks"
+                raise DataError(msg) from None
             called = set()
-            for node in ast.walk(ast.parse(factor.expr.strip(), mode="eval")):
-                if isinstance(node, ast.Call | ast.Attribute):
-                    called.add(node.func if isinstance(node, ast.Call) else node.value)
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Call):
+                    called.add(node.func)
+                if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") in _MODULES:
+                    called.add(node.value)
                 if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Q":
                     found |= {str(part.value) for part in node.args if isinstance(part, ast.Constant)}
                 elif isinstance(node, ast.Name) and node not in called:
@@ -276,14 +323,16 @@ def _is_numeric(series: Any) -> bool:
     return series.dtype.kind in "iuf" if hasattr(series.dtype, "kind") else False
 
 
-def _classes(name: str, attribute: str | None, given: Any, family: str) -> Outcome:
+def _classes(name: str, attribute: str | None, given: Any, family: str, remark: str) -> Outcome:
     """Return the outcome as classes, in the order of the categories, or sorted."""
     import pandas
 
     as_categories = pandas.Categorical(given)
-    labels = tuple(map(str, as_categories.categories))
+    labels = tuple(f"{label:g}" if isinstance(label, float) else str(label) for label in as_categories.categories)
     if family == "linear":
-        msg = f"the outcome {name} has categories, not numbers; give it scores, or choose the logistic family"
+        other = "logistic" if len(labels) == 2 else "multinomial"
+        msg = f"the outcome {name} has categories, not numbers; give it scores, choose the {other} family, or write "
+        msg += f"I({name} == ...){remark}"
         raise DataError(msg)
     if family == "logistic" and len(labels) != 2:
         msg = (
@@ -305,7 +354,15 @@ def _yes_or_no(name: str, attribute: str | None, values: Floats) -> Outcome:
     return Outcome(name, attribute, values, (low, high))
 
 
-def _evaluated(formula: Any, frame: Any) -> Any:
+def _numbers(values: Any, name: str) -> Floats:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):  # whose message repeats the value
+        msg = f"{name} is not a number for everyone"
+        raise DataError(msg) from None
+
+
+def _evaluated(formula: Any, frame: Any, *, remark: str = "") -> Any:
     """Return formulaic's matrix; what goes wrong is told without repeating data."""
     try:
         with np.errstate(all="ignore"):  # what is no finite number is refused later, by name
@@ -314,7 +371,9 @@ def _evaluated(formula: Any, frame: Any) -> Any:
         raise
     except Exception as error:  # anything that a user's function raises
         detail = f"; {error.__cause__.args[0]}" if isinstance(error.__cause__, NameError) else ""
-        msg = f"{' + '.join(map(str, formula))} cannot be evaluated ({type(error.__cause__ or error).__name__}{detail})"
+        terms = getattr(formula, "formula", formula)
+        what = " + ".join(str(term) for term in terms if str(term) != "1")
+        msg = f"{what} cannot be evaluated ({type(error.__cause__ or error).__name__}{detail}){remark}"
         raise DataError(msg) from None
 
 

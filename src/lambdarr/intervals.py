@@ -40,11 +40,18 @@ class Interval:
         return iter((self.lower, self.upper))
 
 
-def deviations(level: float, tables: int = 1) -> float:
-    """Return how many standard errors reach the level, for each of some intervals or for all at once (Bonferroni)."""
+def deviations(level: float, tables: int = 1, *, degrees: float = math.inf) -> float:
+    """Return how many standard errors reach the level, for each of some intervals or for all at once (Bonferroni).
+
+    A variance from few clusters is itself uncertain: with finite ``degrees`` of freedom the quantile is Student's.
+    """
     if not 0 < level < 1:
         msg = f"level must be between 0 and 1, got {level}; 0.95 is usual"
         raise DataError(msg)
+    if math.isfinite(degrees):
+        from scipy import stats
+
+        return float(stats.t.isf((1 - level) / (2 * tables), max(degrees, 1)))
     return -NormalDist().inv_cdf((1 - level) / (2 * tables))
 
 

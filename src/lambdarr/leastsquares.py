@@ -74,7 +74,8 @@ class LinearReports:
         codes: dict[str, Codes],
         weights: Floats,
     ) -> None:
-        self._columns, self._outcome, self._codes, self.weights = columns, outcome, codes, weights
+        self._columns, self._outcome, self._channels = columns, outcome, channels
+        self._codes, self.weights = codes, weights
         self._worths = [worth(channels, function) for function in columns.functions]
         self._of_outcome = None
         if outcome.attribute is not None:
@@ -100,6 +101,28 @@ class LinearReports:
             for shared in self._shared:
                 squares[np.ix_(shared.first, shared.second)] += self._sum_of(shared, rows, w)
         return squares, products
+
+    def noise(self, column: int) -> float:
+        """Return the variance that the randomization gives Σ w x², of one column: an unbiased estimate."""
+        function = self._columns.functions[column]
+        if all(self._channels[name].lam == 1 for name in function):
+            return 0.0
+        square = times(function, function)
+        second, fourth = worth(self._channels, square), worth(self._channels, times(square, square))
+        total = 0.0
+        for rows in self._chunks():
+            w = self.weights[rows] if self._plain[column] else self.weights[rows] * self._public(rows, column) ** 2
+            found, own = np.ones(len(w)), np.ones(len(w))
+            for name in function:
+                codes = self._codes[name][rows]
+                found *= second[name].take(codes)
+                own *= fourth[name].take(codes)
+            total += float(w**2 @ (found**2 - own))
+        return total
+
+    def _public(self, rows: slice, column: int) -> Floats:
+        assert self._columns.public is not None
+        return np.asarray(self._columns.public[rows, column])
 
     def scores(self, beta: Floats) -> Iterator[tuple[slice, Floats]]:
         """Yield the scores z (y − zβ) − Kβ of chunks of reports, a row per column; they sum to zero at the estimate."""
@@ -137,7 +160,7 @@ class LinearReports:
         z = np.ones((len(self._worths), rows.stop - rows.start))
         for column, function in enumerate(self._worths):
             if public is not None and not self._plain[column]:
-                z[column] = public[rows, column]
+                z[column] = self._public(rows, column)
             for name, values in function.items():
                 z[column] *= values.take(self._codes[name][rows])
         return z

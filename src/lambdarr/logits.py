@@ -56,6 +56,11 @@ class LogitReports:
         those of the predictors are, and the estimate is that of the truths' own regression, even if the model is wrong.
     """
 
+    UNBOUNDED = (
+        "the coefficients grow without bound: predictors separate the classes of the outcome perfectly, or the reports "
+        "are too noisy to tell; use fewer predictors, or collect more reports"
+    )
+
     def __init__(self, truths: Sequence[Truths], *, likelihood: bool) -> None:
         self._truths, self._likelihood = truths, likelihood
         self._people = [wave.people(wave.counts, outcome=not likelihood) for wave in truths]
@@ -82,11 +87,7 @@ class LogitReports:
                 break
             beta, found = beta + step * direction.reshape(beta.T.shape).T, tried
             if self._is_certain(beta):
-                msg = (
-                    "the coefficients grow without bound: predictors separate the classes of the outcome perfectly, or "
-                    "the reports are too noisy to tell; use fewer predictors, or collect more reports"
-                )
-                raise DataError(msg)
+                raise DataError(self.UNBOUNDED)
         return Fit(beta, found.information)
 
     def _is_certain(self, beta: Floats) -> bool:

@@ -21,7 +21,7 @@ import numpy as np
 from lambdarr.conditions import product_of, times, worth
 from lambdarr.errors import DataError
 from lambdarr.intervals import deviations, score_ends
-from lambdarr.surveys import Sample, Survey, check_inference, joined
+from lambdarr.surveys import Survey, check_inference, joined, sample_of
 from lambdarr.tabulation import Coded, check_complete, over_reports
 from lambdarr.waves import shared, waves_of
 
@@ -69,6 +69,8 @@ class Answer:
     inference: Inference
     spread: tuple[float, float] | None = None
     """What a person with the condition, and one without, adds to the variance; for plain shares of a population."""
+    degrees: float = math.inf
+    """Degrees of freedom of the error: clusters less strata; infinite for reports that are independent."""
 
     def interval(self, level: float = 0.95) -> Bounds:
         """Return value ± z · standard error, widened for a plain share of a population to its score interval.
@@ -76,7 +78,7 @@ class Answer:
         Without that, it wants about ten reports of the people it is about, in and outside the condition: a rare answer
         that nobody happened to give would have no error at all.
         """
-        z = deviations(level)
+        z = deviations(level, degrees=self.degrees)
         lower, upper = self.value - z * self.standard_error, self.value + z * self.standard_error
         if self.spread is not None:
             own, outside = self.spread
@@ -87,8 +89,8 @@ class Answer:
 
 def query(
     reports: Any,
-    design: Design | None,
-    condition: Condition,
+    design: Design | None = None,
+    condition: Condition | None = None,
     *,
     given: Condition | None = None,
     versus: Condition | None = None,
@@ -103,8 +105,8 @@ def query(
     ----------
     reports : table, path or list of (reports, Design)
         Randomized records; or several tables of them, each with the design it was made with.
-    design : Design or None
-        The design they were made with; None if it is beside them.
+    design : Design, optional
+        The design they were made with, unless it is beside them.
     condition : mapping
         Attribute → a category, a list of categories, a range of ordered categories ``slice(first, last)`` (both
         included), or a mapping from category to score, 0 for those not named. All of them have to hold; with scores
@@ -136,6 +138,9 @@ def query(
     """
     survey = Survey(weights, strata, clusters)
     check_inference(inference, is_complex=survey.is_complex)
+    if condition is None:
+        msg = "a query needs a condition: attribute → categories"
+        raise DataError(msg)
     if versus is not None and given is None:
         msg = "versus needs given: the two groups to compare"
         raise DataError(msg)
@@ -154,15 +159,17 @@ def query(
         other, influence = _ratio(moments.sums[2], moments.sums[3], "versus")
         value, weight = value - other, np.array([*weight, *(-x for x in influence)])
     variance = float(weight @ (moments.squares - moments.truths) @ weight)  # of the randomization
+    degrees = math.inf
     if survey.is_complex:
-        sampled = (sample.variance(z.T @ weight[:, None]) for z, sample in moments.clustered)
-        variance = sum(float(found[0, 0]) for found in sampled)
+        z = np.concatenate([part.z for part in moments.clustered], axis=1)
+        sample = sample_of([part.asked for part in moments.clustered], [part.z.shape[1] for part in moments.clustered])
+        variance, degrees = float(sample.variance(z.T @ weight[:, None])[0, 0]), sample.degrees
     elif inference == "population":
         # sampling only adds to it, also where the few reports of a rare answer happen to show no spread
         variance = max(variance, float(weight @ moments.squares @ weight))
-    plain = given is None and not any(part is not None for part in survey) and inference == "population"
+    plain = given is None and all(part is None for part in survey[:3]) and inference == "population"
     spread = _spread(waves[0].design, functions[0], moments) if plain and len(waves) == 1 else None
-    return Answer(value, math.sqrt(max(variance, 0.0)), moments.n, inference, spread)
+    return Answer(value, math.sqrt(max(variance, 0.0)), moments.n, inference, spread, degrees)
 
 
 def _spread(design: Design, condition: Product, moments: _Moments) -> tuple[float, float] | None:
@@ -196,20 +203,29 @@ def _ratio(top: float, bottom: float, name: str) -> tuple[float, tuple[float, fl
 
 class _Moments(NamedTuple):
     n: int
+    weight: float
+    """Σ w."""
+    weight_squares: float
+    """Σ w²."""
     sums: Floats
     """Σ w z for each function."""
     squares: Floats
     """Σ w² z zᵀ."""
     truths: Floats
     """An unbiased estimate of Σ w² f fᵀ of the truths: what of the squares is not randomization."""
-    clustered: list[tuple[Floats, Sample]]
-    """w z of every report, and where it was sampled; only where strata or clusters were given."""
+    clustered: list[_Clustered]
+    """Report by report; only where strata or clusters were given."""
+
+
+class _Clustered(NamedTuple):
+    z: Floats
+    """w z of every report."""
+    asked: Asked
 
 
 class _Batch(NamedTuple):
     moments: _Moments
-    z: Floats
-    asked: Asked
+    reports: _Clustered
 
 
 def _moments(wave: Wave, functions: Sequence[Product]) -> _Moments:
@@ -229,34 +245,38 @@ def _moments(wave: Wave, functions: Sequence[Product]) -> _Moments:
         truths = np.zeros((count, count))
         for (i, j), double in zip(pairs, doubles, strict=True):
             truths[i, j] = truths[j, i] = float(w**2 @ _evaluated(double, coded))
-        sums = _Moments(coded.rows, z @ w, (z * w**2) @ z.T, truths, [])
+        sums = _Moments(coded.rows, float(w.sum()), float(w @ w), z @ w, (z * w**2) @ z.T, truths, [])
         weighted = z * w if about is None else everyone.filled(about, z * w, absent=0)
-        return _Batch(sums, weighted, everyone.asked)
+        return _Batch(sums, _Clustered(weighted, everyone.asked))
 
-    total = _Moments(0, np.zeros(count), np.zeros((count, count)), np.zeros((count, count)), [])
-    kept: list[_Batch] = []
+    total = _nothing(count)
+    kept: list[_Clustered] = []
     for batch in over_reports(wave.reports, wave.design, names, wave.survey, part):
         total = _added(total, batch.moments, 1.0)
         if wave.survey.is_complex:
-            kept.append(batch)
+            kept.append(batch.reports)
     check_complete(total.n, sorted(names))
     if not kept:
         return total
-    asked = joined([batch.asked for batch in kept])
-    z = np.concatenate([batch.z for batch in kept], axis=1)
-    return total._replace(clustered=[(z, Sample.of(asked.strata, asked.clusters, z.shape[1]))])
+    z = np.concatenate([reports.z for reports in kept], axis=1)
+    return total._replace(clustered=[_Clustered(z, joined([reports.asked for reports in kept]))])
+
+
+def _nothing(count: int) -> _Moments:
+    return _Moments(0, 0.0, 0.0, np.zeros(count), np.zeros((count, count)), np.zeros((count, count)), [])
 
 
 def _combined(parts: Sequence[_Moments], waves: Sequence[Wave], function: Product, *, finite: bool) -> _Moments:
-    """Return the sums over all waves, each weighted by how little noise its design leaves; a file's, all equally."""
-    total = parts[0]
-    if len(parts) > 1:
-        factors = [1.0 if finite else 1 / _noise(wave.design, function) for wave in waves]
-        total = total._replace(
-            n=0, sums=0 * total.sums, squares=0 * total.squares, truths=0 * total.truths, clustered=[]
-        )
-        for part, factor in zip(parts, factors, strict=True):
-            total = _added(total, part, factor)
+    """Return the sums over all waves, each weighted by how little noise its design and its weights leave.
+
+    In a file that is its own population every record counts once.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    total = _nothing(len(parts[0].sums))
+    for part, wave in zip(parts, waves, strict=True):
+        alone = part.weight / max(part.weight_squares, 1e-300) / _noise(wave.design, function)
+        total = _added(total, part, 1.0 if finite else alone)
     return total
 
 
@@ -270,10 +290,12 @@ def _noise(design: Design, function: Product) -> float:
 def _added(total: _Moments, part: _Moments, factor: float) -> _Moments:
     return _Moments(
         total.n + part.n,
+        total.weight + factor * part.weight,
+        total.weight_squares + factor**2 * part.weight_squares,
         total.sums + factor * part.sums,
         total.squares + factor**2 * part.squares,
         total.truths + factor**2 * part.truths,
-        total.clustered + [(factor * z, sample) for z, sample in part.clustered],
+        total.clustered + [_Clustered(factor * reports.z, reports.asked) for reports in part.clustered],
     )
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lambdarr.errors import DataError
 
@@ -24,12 +25,18 @@ if TYPE_CHECKING:
     Groups = NDArray[np.int64]
 
 
+Numbering = dict[str, dict[Any, int]]
+"""The number that each stratum and each cluster has, by its name."""
+
+
 class Survey(NamedTuple):
     """What a user says of the sample: for each, the name of a column, one value per report, or nothing."""
 
     weights: str | ArrayLike | None = None
     strata: str | ArrayLike | None = None
     clusters: str | ArrayLike | None = None
+    known: Numbering | None = None
+    """What several waves share: the same name is the same cluster in all of them."""
 
     @property
     def is_complex(self) -> bool:
@@ -71,13 +78,26 @@ def joined(parts: Sequence[Asked]) -> Asked:
     return Asked(*(None if part[0] is None else np.concatenate(part) for part in zip(*parts, strict=True)))
 
 
+def sample_of(waves: Sequence[Asked], sizes: Sequence[int]) -> Sample:
+    """Return the sample of all waves; one without clusters is a sample of its own, with strata of its own."""
+    if waves[0].clusters is None and len(waves) > 1:
+        most = max(int(wave.strata.max()) for wave in waves if wave.strata is not None) + 1
+        waves = [
+            wave._replace(strata=wave.strata + most * number)
+            for number, wave in enumerate(waves)
+            if wave.strata is not None
+        ]
+    asked = joined(waves)
+    return Sample.of(asked.strata, asked.clusters, sum(sizes))
+
+
 class Reading:
     """The weights, strata and clusters of reports, checked as the reports go by."""
 
     def __init__(self, survey: Survey) -> None:
         self._weights = _Column("weights", survey.weights)
         self._groups = {kind: _Column(kind, getattr(survey, kind)) for kind in ("strata", "clusters")}
-        self._known: dict[str, dict[Any, int]] = {kind: {} for kind in self._groups}
+        self._known = {kind: {} for kind in self._groups} if survey.known is None else survey.known
 
     @property
     def columns(self) -> list[str]:
@@ -95,12 +115,13 @@ class Reading:
     def _numbered(self, kind: str, values: pa.Array, first_row: int) -> Groups:
         """Return the groups as numbers, the same ones in every batch."""
         encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
-        if encoded.null_count or encoded.dictionary.null_count:
-            row = first_row + next(place for place, value in enumerate(encoded) if value.as_py() is None)
+        names = encoded.dictionary.to_pylist()
+        if encoded.null_count or None in names or "" in names:
+            row = first_row + next(place for place, value in enumerate(encoded) if value.as_py() in (None, ""))
             msg = f"{kind} must not be missing, and one is at row {row:,}; give every report its own, or leave it out"
             raise DataError(msg)
         known = self._known[kind]
-        numbers = [known.setdefault(value, len(known)) for value in encoded.dictionary.to_pylist()]
+        numbers = [known.setdefault(value, len(known)) for value in names]
         return np.asarray(np.array(numbers, dtype=np.int64).take(encoded.indices.to_numpy(zero_copy_only=False)))
 
     def check_end(self, n: int) -> None:
@@ -119,7 +140,7 @@ class _Column:
         if given is not None and self.name is None:
             try:
                 values = np.asarray(given, dtype=np.float64 if kind == "weights" else None).ravel()
-                self._given = pa.array(values.tolist() if values.dtype == object else values)
+                self._given = pa.array(values.tolist() if values.dtype == object else values, from_pandas=True)
             except (TypeError, ValueError, pa.ArrowException):  # whose message repeats the value
                 what = "numbers" if kind == "weights" else "values of one type"
                 msg = f"{kind} must be {what}, one per report, or the name of a column"
@@ -143,6 +164,8 @@ class _Column:
 
 
 def _as_weights(column: pa.Array, name: str | None, first_row: int) -> Floats:
+    if pa.types.is_string(column.type):
+        column = pc.if_else(pc.equal(column, ""), None, column)
     try:
         found = np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
     except pa.ArrowException:
@@ -151,8 +174,9 @@ def _as_weights(column: pa.Array, name: str | None, first_row: int) -> Floats:
         raise DataError(msg) from None
     bad = np.flatnonzero(~(np.isfinite(found) & (found >= 0)))
     if len(bad):
+        of = "weights" if name is None else f"weights in column {name!r}"
         msg = (
-            f"weights must not be negative, missing or infinite, and {len(bad):,} are, first at row "
+            f"{of} must not be negative, missing or infinite, and {len(bad):,} are, first at row "
             f"{first_row + int(bad[0]):,}; give every report a weight of 0 or more"
         )
         raise DataError(msg)
@@ -207,6 +231,11 @@ class Sample:
         _, first, cluster = np.unique(both, return_index=True, return_inverse=True)
         return cls(cluster, np.unique(strata[first], return_inverse=True)[1])
 
+    @property
+    def degrees(self) -> int:
+        """Degrees of freedom of the variance: clusters less strata."""
+        return len(self.stratum) - len(self.clusters_in)
+
     def totals(self, scores: Floats) -> Floats:
         """Return the sum of the scores (a row per report) of each cluster."""
         count = len(self.stratum)
@@ -243,20 +272,29 @@ class Clustered:
         The clusters, each as one report.
     totals : sparse matrix
         The weight in every cell of the table, a row per cluster.
+    keys : array, optional
+        Stratum and cluster of each row, numbered as in other waves; None where every report is its own cluster.
     """
 
     sample: Sample
     totals: Any
+    keys: Groups | None
 
     @classmethod
-    def of(cls, sample: Sample, places: Groups, weights: Floats | None, cells: int) -> Clustered:
+    def of(cls, asked: Asked, places: Groups, cells: int) -> Clustered:
         """Return the table of reports that are in these cells; those in a cell below 0 are in none."""
         from scipy import sparse
 
+        sample = Sample.of(asked.strata, asked.clusters, len(places))
         count, there = len(sample.stratum), places >= 0
-        weights = np.ones(len(places)) if weights is None else weights
+        weights = np.ones(len(places)) if asked.weights is None else asked.weights
         totals = sparse.csr_array((weights[there], (sample.cluster[there], places[there])), shape=(count, cells))
-        return cls(Sample(np.arange(count), sample.stratum), totals)
+        keys = None
+        if asked.clusters is not None:
+            first = np.unique(sample.cluster, return_index=True)[1]
+            strata = np.zeros(len(places), dtype=np.int64) if asked.strata is None else asked.strata
+            keys = np.stack([strata[first], asked.clusters[first]], axis=1)
+        return cls(Sample(np.arange(count), sample.stratum), totals, keys)
 
     def marginal(self, cells: Groups) -> Clustered:
         """Return the table in which each cell is added to one of a smaller table."""
@@ -264,28 +302,31 @@ class Clustered:
 
         shape = (len(cells), int(cells.max()) + 1)
         into = sparse.csr_array((np.ones(len(cells)), (np.arange(len(cells)), cells)), shape=shape)
-        return Clustered(self.sample, self.totals @ into)
+        return Clustered(self.sample, self.totals @ into, self.keys)
+
+    def covariance_with(self, other: Clustered) -> Floats:
+        """Return the covariance matrix of the sums per cell, less what their total brings along, with another wave's.
+
+        Both have the same clusters (``together``); with itself it is the covariance matrix of one table.
+        """
+        (weight, shares), (weight2, shares2) = self._weights_and_shares(), other._weights_and_shares()
+        factor = self.sample.factor
+        result = (self.totals.T * factor @ other.totals).toarray()
+        result -= np.outer(self.totals.T @ (factor * weight2), shares2)
+        result -= np.outer(shares, other.totals.T @ (factor * weight))
+        result += float((weight * weight2) @ factor) * np.outer(shares, shares2)
+        sums, sums2 = self._of_strata(weight, shares), other._of_strata(weight2, shares2)
+        return np.asarray(result - (sums / (self.sample.clusters_in - 1)[:, None]).T @ sums2)
 
     def covariance_times(self, vector: Floats) -> Floats:
-        """Return the covariance matrix of the sums per cell, less what their total brings along, times a vector."""
+        """Return the covariance matrix times a vector, without forming it."""
         weight, shares = self._weights_and_shares()
         scores = self.totals @ vector - weight * float(shares @ vector)
         around = self.sample.spread(scores[:, None])[:, 0]
         return np.asarray(self.totals.T @ around - shares * float(weight @ around))
 
-    def covariance(self) -> Floats:
-        """Return that matrix."""
-        weight, shares = self._weights_and_shares()
-        factor = self.sample.factor
-        pulled = self.totals.T @ (factor * weight)
-        result = (self.totals.T * factor @ self.totals).toarray()
-        result += -np.outer(pulled, shares) - np.outer(shares, pulled)
-        result += float(weight**2 @ factor) * np.outer(shares, shares)
-        sums = self._of_strata(weight, shares)
-        return np.asarray(result - (sums / (self.sample.clusters_in - 1)[:, None]).T @ sums)
-
     def variances(self) -> Floats:
-        """Return the diagonal of that matrix."""
+        """Return the diagonal of the covariance matrix."""
         weight, shares = self._weights_and_shares()
         factor = self.sample.factor
         result = self.totals.power(2).T @ factor - 2 * shares * (self.totals.T @ (factor * weight))
@@ -304,3 +345,22 @@ class Clustered:
     def _weights_and_shares(self) -> tuple[Floats, Floats]:
         weight = np.asarray(self.totals.sum(axis=1)).ravel()
         return weight, np.asarray(self.totals.sum(axis=0)).ravel() / weight.sum()
+
+
+def together(tables: Sequence[Clustered]) -> list[Clustered]:
+    """Return the tables of several waves with the clusters of all, so that those in two waves are seen as one."""
+    from scipy import sparse
+
+    keys = [table.keys for table in tables if table.keys is not None]
+    if len(keys) < len(tables):
+        return list(tables)
+    every, places = np.unique(np.concatenate(keys), axis=0, return_inverse=True)
+    sample = Sample.of(every[:, 0], np.arange(len(every)), len(every))
+    sample = Sample(np.arange(len(every)), sample.stratum[sample.cluster])
+    found, start = [], 0
+    for table in tables:
+        rows = places[start : start + table.totals.shape[0]]
+        start += len(rows)
+        into = sparse.csr_array((np.ones(len(rows)), (rows, np.arange(len(rows)))), shape=(len(every), len(rows)))
+        found.append(Clustered(sample, into @ table.totals, every))
+    return found

@@ -17,7 +17,7 @@ from lambdarr.domain import ABSENT, encode
 from lambdarr.errors import DataError
 from lambdarr.parallel import ahead, in_order, worth_compiling
 from lambdarr.sources import check_present, open_source
-from lambdarr.surveys import Asked, Clustered, Reading, Sample, Survey, joined
+from lambdarr.surveys import Asked, Clustered, Reading, Survey, joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -193,7 +193,11 @@ def tallies(
         The attributes of each table.
     """
     check_design(design)
-    survey = Survey(weights, strata, clusters)
+    return tallied(reports, design, tables, Survey(weights, strata, clusters))
+
+
+def tallied(reports: Any, design: Design, tables: Sequence[Iterable[str]], survey: Survey) -> list[Counts]:
+    """Return the counts of several tables, of a sample."""
     parts = [design.select(attributes) for attributes in tables]
     for part in parts:
         _check_cells(part)
@@ -213,7 +217,7 @@ def tallies(
 
     n, library = np.zeros(len(parts), dtype=np.int64), "pyarrow"
     values = [np.zeros(_cells(part)) for part in parts]
-    squares = [np.zeros(_cells(part)) if weights is not None else None for part in parts]
+    squares = [np.zeros(_cells(part)) if survey.weights is not None else None for part in parts]
     kept: list[_Counted] = []
     for counted in over_reports(reports, design, {name for part in parts for name in part.names}, survey, count):
         n, library = n + counted.rows, counted.library
@@ -223,7 +227,7 @@ def tallies(
             kept.append(counted)
     for part, rows in zip(parts, n, strict=True):
         check_complete(int(rows), part.names)
-    if weights is not None and not all(table.any() for table in values):
+    if survey.weights is not None and not all(table.any() for table in values):
         msg = "weights must not all be zero"
         raise DataError(msg)
     clustered = _clustered(kept, parts) if survey.is_complex else [None] * len(parts)
@@ -301,6 +305,10 @@ def over_reports(
     attributes = {attribute.name: attribute for attribute in design.attributes if attribute.name in names}
     columns = [*attributes, *dict.fromkeys(name for name in (*public, *reading.columns) if name not in attributes)]
     check_present(columns, source.names, known=design.names)
+    for name in reading.columns:
+        if name in design.names and design.by_name[name].lam < 1:
+            msg = f"weights, strata and clusters must be public, and {name!r} is randomized; use a column that is kept"
+            raise DataError(msg)
 
     def jobs() -> Iterator[tuple[pa.RecordBatch, int, Asked]]:
         row = 0
@@ -340,9 +348,8 @@ class _Counted(NamedTuple):
 def _clustered(batches: Sequence[_Counted], parts: Sequence[Design]) -> list[Clustered]:
     """Return the tables cluster by cluster."""
     asked = joined([batch.asked for batch in batches])
-    sample = Sample.of(asked.strata, asked.clusters, sum(len(batch.places[0]) for batch in batches))
     return [
-        Clustered.of(sample, np.concatenate([batch.places[table] for batch in batches]), asked.weights, _cells(part))
+        Clustered.of(asked, np.concatenate([batch.places[table] for batch in batches]), _cells(part))
         for table, part in enumerate(parts)
     ]
 

@@ -16,6 +16,8 @@ from lambdarr.surveys import Survey
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from lambdarr.surveys import Numbering
+
 
 class Wave(NamedTuple):
     """Reports of one design."""
@@ -28,17 +30,20 @@ class Wave(NamedTuple):
 def waves_of(reports: Any, design: Design | None, survey: Survey) -> list[Wave]:
     """Return the waves that a user gave: reports and their design, or a list of such pairs and no design."""
     if not is_mixed(reports):
+        if design is None:
+            msg = "a design must be given, or the reports be a list of pairs, [(reports, design), …]"
+            raise DesignError(msg)
         check_design(design)
-        assert design is not None
         return [Wave(reports, design, survey)]
     if design is not None:
         msg = "design must be left out where every part of the reports has its own: [(reports, design), …]"
         raise DesignError(msg)
+    known: Numbering = {"strata": {}, "clusters": {}}
     waves = []
     for number, (part, own) in enumerate(reports):
         check_design(own)
-        asked = {kind: _of_wave(kind, given, number, len(reports)) for kind, given in survey._asdict().items()}
-        waves.append(Wave(part, own, Survey(**asked)))
+        asked = {kind: _of_wave(kind, getattr(survey, kind), number, len(reports)) for kind in Survey._fields[:3]}
+        waves.append(Wave(part, own, Survey(**asked, known=known)))
     return waves
 
 
@@ -47,7 +52,7 @@ def is_mixed(reports: Any) -> bool:
     return (
         isinstance(reports, list | tuple)
         and len(reports) > 0
-        and all(isinstance(part, tuple) and len(part) == 2 for part in reports)
+        and all(isinstance(part, list | tuple) and len(part) == 2 for part in reports)
     )
 
 
@@ -67,7 +72,13 @@ def shared(designs: Sequence[Design], names: Iterable[str]) -> Design:
     side by side under it.
     """
     wanted = tuple(names)
-    parts = [design.select(wanted) for design in designs]
+    parts = [design.select(wanted) for design in designs[:1]]
+    for number, design in enumerate(designs[1:], start=2):
+        for name in wanted:
+            if name not in design.names:
+                msg = f"attribute {name!r} is not in design {number}; designs have to share what is asked about"
+                raise DesignError(msg)
+        parts.append(design.select(wanted))
     for number, part in enumerate(parts[1:], start=2):
         for attribute, other in zip(parts[0].attributes, part.attributes, strict=True):
             if attribute != other:

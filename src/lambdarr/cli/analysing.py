@@ -254,6 +254,7 @@ def regress(
         json=lambda: shown.regression_values(found, level),
         latex=lambda: shown.regression_latex(found, level),
     )
+    warn(shown.regression_warning(found))
 
 
 @commands.command(epilog="Example: lambdarr synthesize reports.csv -d design.json -o synthetic.csv -n 10000")

@@ -93,7 +93,7 @@ def design(
     """Make a design: find the categories of a file's columns and the λ's that meet a target.
 
     One number is a target for all attributes together; NAME=X, repeated, one for each of them. Floors, ceilings,
-    relations and a workload go with a joint budget of epsilon, bits or strength: the λ's are then the best that meet all.
+    relations and a workload go with a joint budget of epsilon, bits or strength: λ's are then the best that meet all.
     """
     import lambdarr
     from lambdarr.sinks import check_target, replacing

@@ -163,7 +163,7 @@ def limits_in(option: str, texts: list[str]) -> dict[str, Any]:
     return found
 
 
-def relations_in(option: str, texts: list[str]) -> dict[tuple[str, ...], float]:
+def relations_in(option: str, texts: list[str]) -> dict[Any, float]:
     """Return pairs of attributes and a part of their covariance, as A,B=X texts spell them."""
     found = {}
     for text in texts:

@@ -77,8 +77,18 @@ def correlation_latex(found: Correlation, level: float) -> str:
 def regression_values(found: Regression, level: float) -> dict[str, Any]:
     """Return all that is known of a regression, by name."""
     about = {"formula": found.formula, "family": found.family, "method": found.method, "classes": list(found.classes)}
+    lams = [
+        {} if found.design is None else {name: channels[name].lam for name in found.design.names}
+        for channels in found.channels
+    ]
     numbers = {"n": found.n, "left_out": found.left_out, "inference": found.inference, "level": level}
-    return {**about, **numbers, "coefficients": _coefficients(found, level)}
+    return {
+        **about,
+        **numbers,
+        "sampled": list(found.sampled),
+        "lambda": lams,
+        "coefficients": _coefficients(found, level),
+    }
 
 
 def _coefficients(found: Regression, level: float) -> list[dict[str, Any]]:
@@ -108,4 +118,17 @@ def regression_latex(found: Regression, level: float) -> str:
         numbers = (f"{row['coefficient']:.4f}", f"{row['standard_error']:.4f}")
         ends = f"[{row['lower']:.4f}, {row['upper']:.4f}]"
         rows.append((name, *numbers, ends, "" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"))
-    return latex_table(headings, rows, columns="lrrrr")
+    about = [f"{found.family} regression: {found.formula}", f"{found.n:,} reports, {INFERENCES[found.inference]}"]
+    if found.family == "multinomial":
+        about.append(f"compared with {found.classes[0]}")
+    return "".join(f"% {line}\n" for line in about) + latex_table(headings, rows, columns="lrrrr")
+
+
+def regression_warning(found: Regression) -> str | None:
+    """Return what to know before quoting a regression, or None."""
+    if found.n < 10 * len(found.values):
+        return (
+            f"{found.n:,} reports for {len(found.values)} coefficients: errors and intervals hold for many more, ten "
+            "for each at least."
+        )
+    return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -43,6 +44,11 @@ def csv_table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return text.getvalue()
 
 
+def _minus(cell: str) -> str:
+    """Return a cell with its hyphens before digits as minus signs."""
+    return re.sub(r"-(?=\d)", "$-$", cell) if re.fullmatch(r"[-\d.,\[\] ]*", cell) else cell
+
+
 def latex_table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, columns: str) -> str:
     r"""Return a table as LaTeX text for the package booktabs.
 
@@ -71,7 +77,7 @@ def latex_table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, colum
         (
             f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n",
             f"{' & '.join(headings)} \\\\\n\\midrule\n",
-            *(f"{' & '.join(cell.translate(escaped) for cell in row)} \\\\\n" for row in rows),
+            *(f"{' & '.join(_minus(cell.translate(escaped)) for cell in row)} \\\\\n" for row in rows),
             "\\bottomrule\n\\end{tabular}\n",
         )
     )
