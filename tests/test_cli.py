@@ -23,6 +23,7 @@ COMMANDS = [
     "correlate",
     "regress",
     "synthesize",
+    "plan",
     "audit",
     "paper",
     "demo",
@@ -901,3 +902,43 @@ def test_estimate_refuses_an_ending_it_does_not_know(reports, design_path, tmp_p
     target = tmp_path / f"table.{ending}"
     assert ".csv, .json, .txt" in refuse("estimate", reports, "-d", design_path, "-t", "sex", "-o", target)
     assert not target.exists()
+
+
+def test_plan_says_margins_numbers_and_protection(design_path, design):
+    arguments = ["plan", design_path, "--where", "vote=left,none", "--given", "sex=F"]
+    question = {"condition": {"vote": ["left", "none"]}, "given": {"sex": "F"}}
+    found = json.loads(run(*arguments, "-n", 5_000, "--json").stdout)
+    assert found["margin"] == pytest.approx(lr.plan(design, n=5_000, **question).margin)
+    needed = lr.plan(design, margin=0.02, **question).n
+    assert f"{needed:,} respondents: ± 0.02" in run(*arguments, "--margin", 0.02).stdout
+    both = run(*arguments, "-n", 100_000, "--margin", 0.03).stdout
+    assert "strongest protection" in both
+    assert "worth reading" in both
+    assert "± 0.0" in run("plan", design_path, "-n", 5_000, "-t", "sex,vote").stdout
+    assert "± 0.0" in run("plan", design_path, "-n", 5_000, "--correlate", "sex,age").stdout
+    assert "give n" in refuse("plan", design_path, "-t", "sex")
+
+
+def test_design_finds_the_best_rates_within_demands(tmp_path, design_path, reports):
+    output = tmp_path / "best.json"
+    said = run(
+        "design", reports, "-o", output, "--columns", "sex,vote,age", "--epsilon", 6, "--workload", 2,
+        "--at-least", "strength:sex=0.3", "--at-most", "lam=0.9", "--preserve", "vote,age=0.2",
+        "--hide", "sex,vote=0.5",
+    ).stdout  # fmt: skip
+    assert "These λ's are optimal for the tables wanted" in said
+    found = lr.Design.load(output)
+    assert found.epsilon == pytest.approx(6, abs=1e-6)
+    assert found.by_name["sex"].strength >= 0.3
+    assert found.by_name["vote"].lam * found.by_name["age"].lam >= 0.2 - 1e-7
+    arguments = ["design", reports, "-o", tmp_path / "other.json", "--columns", "sex,vote"]
+    run(*arguments, "--epsilon", 3, "--workload", "sex,vote", "--workload", "vote")
+    run(*arguments, "--force", "--posterior", "0.7", "--prior", "sex=0.6,0.4", "--prior", "vote=0.5,0.3,0.2")
+    run(*arguments, "--force", "--truthfulness", "sex=0.8", "--lam", "vote=0.5")
+    for options, message in [
+        (["--epsilon", 1, "--preserve", "sex,vote=0.9"], "cannot all be met: epsilon = 1; preserve 0.9 of sex × vote"),
+        (["--epsilon", 1, "--preserve", "sex"], "--preserve must be A,B=number"),
+        (["--epsilon", 1, "--at-least", "lam"], "--at-least must be MEASURE=number"),
+        (["--epsilon", 1, "--prior", "sex=a"], "--prior must be NAME=number"),
+    ]:
+        assert message in refuse(*arguments, "--force", *options)

@@ -25,6 +25,7 @@ _HOMES = {
     "Leak": "auditing",
     "MissingExtraError": "errors",
     "Model": "models",
+    "Plan": "planning",
     "Regression": "regression",
     "SeededWords": "sampling",
     "SourceError": "errors",
@@ -35,10 +36,12 @@ _HOMES = {
     "estimate": "estimation",
     "kronecker": "",
     "model": "models",
+    "plan": "planning",
     "query": "queries",
     "randomize": "randomization",
     "randomize_file": "randomization",
     "randomize_record": "randomization",
+    "readable_order": "planning",
     "regress": "regression",
     "tallies": "tabulation",
     "tally": "tabulation",
@@ -61,6 +64,7 @@ __all__ = [
     "Leak",
     "MissingExtraError",
     "Model",
+    "Plan",
     "Regression",
     "SeededWords",
     "SourceError",
@@ -71,10 +75,12 @@ __all__ = [
     "estimate",
     "kronecker",
     "model",
+    "plan",
     "query",
     "randomize",
     "randomize_file",
     "randomize_record",
+    "readable_order",
     "regress",
     "tallies",
     "tally",
@@ -93,6 +99,7 @@ if TYPE_CHECKING:
     from lambdarr.indicators import unbiased
     from lambdarr.intervals import Interval
     from lambdarr.models import Model, model
+    from lambdarr.planning import Plan, plan, readable_order
     from lambdarr.queries import Answer, query
     from lambdarr.randomization import randomize, randomize_file, randomize_record
     from lambdarr.regression import Regression, regress

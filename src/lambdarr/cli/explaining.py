@@ -1,4 +1,4 @@
-"""Commands that explain, and need no reports: audit, paper, demo."""
+"""Commands that explain, and need no reports: plan, audit, paper, demo."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,10 +6,67 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from lambdarr.cli.options import DesignArgument, JsonOption
+from lambdarr.cli.options import DesignArgument, JsonOption, LevelOption, condition_in, names_in
 from lambdarr.cli.output import print_json, print_table, say
 
 commands = typer.Typer()
+
+
+@commands.command(epilog="Example: lambdarr plan design.json --where smokes=daily --given sex=F --margin 0.02")
+def plan(
+    design: DesignArgument,
+    n: Annotated[int | None, typer.Option("-n", help="Number of respondents, to find the margin of error.")] = None,
+    margin: Annotated[
+        float | None,
+        typer.Option(help="Wanted margin of error, to find how many respondents; with -n, to find the protection."),
+    ] = None,
+    table: Annotated[str | None, typer.Option("-t", "--table", help="Attributes of a table, as a,b.")] = None,
+    where: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=A[,B]|NAME=A..B", help="A share, as in query. Repeatable.")
+    ] = None,
+    given: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=A[,B]|NAME=A..B", help="Only among these people. Repeatable.")
+    ] = None,
+    versus: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=A[,B]|NAME=A..B", help="Less the share among these people. Repeatable."),
+    ] = None,
+    correlate: Annotated[str | None, typer.Option(help="Two attributes to correlate, as a,b.")] = None,
+    level: LevelOption = 0.95,
+    as_json: JsonOption = False,
+) -> None:
+    """Plan a survey: the margin of error, the number of respondents, or the protection that both allow.
+
+    People are expected to be spread evenly over all categories; lr.plan takes other expectations.
+    """
+    import lambdarr
+
+    loaded = lambdarr.Design.load(design)
+    found = lambdarr.plan(
+        loaded,
+        n=n,
+        margin=margin,
+        table=names_in(table),
+        condition=condition_in(where, loaded) if where else None,
+        given=condition_in(given, loaded) if given else None,
+        versus=condition_in(versus, loaded) if versus else None,
+        correlate=names_in(correlate),
+        level=level,
+    )
+    order = lambdarr.readable_order(found.design, found.n)
+    lams = {name: channel.lam for name, channel in found.design.by_name.items()}
+    if as_json:
+        numbers = {"n": found.n, "margin": found.margin, "level": level, "readable_order": order, "lambda": lams}
+        print_json(numbers)
+        return
+    say(f"{found.n:,} respondents: ± {found.margin:.4g}, half of a {100 * level:.6g} % interval.")
+    if n is not None and margin is not None:
+        spelled = ", ".join(f"{name} {lam:.4g}" for name, lam in lams.items())
+        say(f"The strongest protection that allows this has the keep rates λ: {spelled}.")
+    what = (
+        f"tables of up to {order} attributes" if order > 1 else "one-way tables" if order else "not even one-way tables"
+    )
+    say(f"With so many, {what} are worth reading by the exact inverse.")
 
 
 @commands.command(epilog="Example: lambdarr audit design.json --json")
