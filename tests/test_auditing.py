@@ -1,11 +1,14 @@
 import math
+from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import lambdarr as lr
+from lambdarr import kronecker
 from tests.strategies import channels, design_of, products
 
 
@@ -69,3 +72,78 @@ def test_audit_names_what_is_released():
 def test_impossible_prior_is_refused(prior, says):
     with pytest.raises(lr.DesignError, match=says):
         lr.audit(lr.design({"sex": ["F", "M"]}, lam=0.5), prior=prior)
+
+
+def test_a_joint_prior_tells_what_a_whole_report_gives_away():
+    design = lr.design({"a": [0, 1], "b": [0, 1, 2]}, lam={"a": 0.5, "b": 0.7})
+    pi = np.array([[0.4, 0.1, 0.0], [0.05, 0.05, 0.4]])
+    prior = lr.estimate(
+        lr.Counts.from_array(["a", "b"], 1e6 * kronecker.apply(design.channels, pi)), design, method="inverse"
+    )
+    found = {together.name: together for together in lr.audit(design, prior).together}
+    both = pi.ravel()[:, None] * kronecker.dense(design.channels)
+    reported = both.sum(axis=0)
+    assert found["joint"].worst_posterior == pytest.approx((both / reported).max())
+    assert found["joint"].guess_after == pytest.approx(both.max(axis=0).sum())
+    of_a = np.stack([both[:3].sum(axis=0), both[3:].sum(axis=0)])
+    assert found["a"].worst_posterior == pytest.approx((of_a / reported).max())
+    assert found["a"].guess_before == pytest.approx(0.5)
+    alone = lr.audit(design, prior).attributes[0]
+    assert found["a"].worst_posterior > alone.worst_posterior  # b tells about a
+    wide = lr.design({"a": range(100), "b": range(100)}, lam=0.5)
+    many = lr.estimate(lr.Counts.from_array(["a", "b"], np.ones((100, 100))), wide, method="inverse")
+    with pytest.raises(lr.DesignError, match="larger than"):
+        lr.audit(wide, many)
+
+
+def test_fresh_reports_of_one_truth_add_up():
+    design = lr.design({"a": [0, 1, 2], "b": [0, 1]}, lam=0.5)
+    found = lr.audit(design).repeated(3)
+    channel = design.channels[0]
+    same = np.array([channel.truthfulness**3, *[channel.off_diagonal**3] * 2])
+    assert found.attributes[0].worst_posterior == pytest.approx(same[0] / same.sum())
+    assert found.joint.epsilon == pytest.approx(3 * design.epsilon)
+    assert found.joint.worst_posterior == pytest.approx(np.prod([leak.worst_posterior for leak in found.attributes]))
+    assert lr.audit(design).repeated(1).joint.epsilon == pytest.approx(design.epsilon)
+    sure = lr.audit(lr.design({"a": [0, 1]}, lam=1.0)).repeated(2)
+    assert sure.attributes[0].worst_posterior == 1
+    for times in (0, 1.5, True):
+        with pytest.raises(lr.DesignError, match="whole number of reports"):
+            lr.audit(design).repeated(times)
+
+
+def test_shuffling_never_states_more_than_the_report_itself():
+    found = lr.audit(lr.design({"a": [0, 1]}, epsilon=1.0))
+    assert found.shuffled(10) == found.joint.epsilon
+    epsilons = [found.shuffled(n) for n in (10**4, 10**5, 10**6, 10**7)]
+    assert epsilons == sorted(epsilons, reverse=True)
+    assert epsilons[-1] == pytest.approx(epsilons[-2] / np.sqrt(10), rel=0.02)
+    assert lr.audit(lr.design({"a": [0, 1]}, lam=1.0)).shuffled(10**6) == np.inf
+    with pytest.raises(lr.DesignError, match="delta in"):
+        found.shuffled(100, delta=2)
+
+
+def test_a_release_is_expected_to_keep_what_its_rates_say():
+    generator = np.random.default_rng(4)
+    truths = pa.table({"a": generator.integers(0, 30, 500), "b": generator.integers(0, 30, 500)})
+    design = lr.design({"a": range(30), "b": range(30)}, lam=0.7)
+    found = lr.audit(design, truths=truths).release
+    records = list(zip(*truths.to_pydict().values(), strict=True))
+    alone = [place for place, record in enumerate(records) if records.count(record) == 1]
+    assert (found.records, found.uniques) == (500, len(alone))
+    kept, survived, words = 0, 0, lr.SeededWords(5)
+    for _ in range(200):
+        reports = list(zip(*lr.randomize(truths, design, rng=words).to_pydict().values(), strict=True))
+        same = [report == record for report, record in zip(reports, records, strict=True)]
+        kept, survived = kept + sum(same), survived + sum(same[place] for place in alone)
+    assert kept / 200 == pytest.approx(found.true_records, rel=0.02)
+    assert survived / 200 == pytest.approx(found.surviving_uniques, rel=0.02)
+    assert found.true_values["a"] == design.channels[0].truthfulness
+
+
+def test_the_stated_epsilon_is_never_below_the_exact_one():
+    for lam in (0.1, 0.3, 0.5, 0.77, 0.9):
+        channel = lr.Channel(5, lam)
+        stated = lr.audit(lr.design({"a": range(5)}, lam=lam)).attributes[0].epsilon
+        exact = Fraction(channel.threshold + channel.width, channel.width)
+        assert np.exp(np.longdouble(stated)) >= np.longdouble(exact.numerator) / np.longdouble(exact.denominator)

@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lambdarr import kronecker
 from lambdarr.conditions import probabilities_of
 from lambdarr.designs import check_design
 from lambdarr.errors import DesignError
+from lambdarr.estimation import Estimate
+from lambdarr.likelihood import project_to_simplex
+from lambdarr.surveys import Survey
+from lambdarr.tabulation import over_reports
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lambdarr.channel import Channel
     from lambdarr.conditions import Prior
     from lambdarr.designs import Design
     from lambdarr.domain import Attribute
+
+
+MOST_TOGETHER = 4_096
+"""Cells of a joint prior."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +64,51 @@ class Leak:
 
 
 @dataclass(frozen=True, slots=True)
+class Together:
+    """What a whole report gives away about one attribute, by way of the others that go with it.
+
+    Parameters
+    ----------
+    name : str
+        The attribute; "joint" for the record.
+    guess_before, guess_after : float
+        The chance that the best guess of it is right, before and after seeing the whole report.
+    worst_posterior : float
+        The highest probability of any of its categories that a whole report can leave an observer with.
+    """
+
+    name: str
+    guess_before: float
+    guess_after: float
+    worst_posterior: float
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """What the release of a file is to be expected to leave of its truths.
+
+    Parameters
+    ----------
+    records : int
+        Number of records.
+    true_records : float
+        How many of them are expected to be reported true in every attribute.
+    true_values : dict
+        The expected share of true values of each attribute.
+    uniques : int
+        Records that nobody else in the file shares.
+    surviving_uniques : float
+        How many of these are expected to be reported true in every attribute. An observer cannot tell which.
+    """
+
+    records: int
+    true_records: float
+    true_values: dict[str, float]
+    uniques: int
+    surviving_uniques: float
+
+
+@dataclass(frozen=True, slots=True)
 class Audit:
     """What a design gives away.
 
@@ -68,6 +124,10 @@ class Audit:
         Whether guess gain and posterior are for a prior that was given, or for the uniform one.
     public_missing : tuple of str
         Attributes whose missing values are public: all see who did not answer, and the above speaks of those who did.
+    together : tuple of Together
+        What a whole report tells about each attribute and the record, if a joint prior was given.
+    release : Release, optional
+        What a file's release leaves of it, if the truths were given.
     """
 
     attributes: tuple[Leak, ...]
@@ -75,13 +135,49 @@ class Audit:
     released: tuple[str, ...]
     prior_given: bool
     public_missing: tuple[str, ...]
+    together: tuple[Together, ...] = ()
+    release: Release | None = None
+
+    def repeated(self, times: int) -> Audit:
+        """Return what several fresh reports of the same truth give away.
+
+        ε adds up; the worst case is that all of them say the same. A report that is kept and given again tells nothing
+        new, and one that is randomized once more, by P(λ'), is a report with λλ'. Bits, strength and the guess gain of
+        several reports are not known here.
+        """
+        if isinstance(times, bool) or not isinstance(times, int) or times < 1:
+            msg = f"times must be a whole number of reports, got {times!r}"
+            raise DesignError(msg)
+        leaks = tuple(_repeated(leak, times) for leak in self.attributes)
+        return replace(self, attributes=leaks, joint=_joined(leaks, _repeated(self.joint, times)))
+
+    def shuffled(self, n: int, delta: float = 1e-6) -> float:
+        """Return the ε of the record after its report is shuffled among n of them, with a chance δ of more.
+
+        The closed form of Feldman, McMillan and Talwar (Hiding Among the Clones, FOCS 2021): an upper bound, and a
+        weak one where ε is large. Where it says nothing, the ε of the report itself is returned.
+
+        Examples
+        --------
+        >>> import lambdarr as lr
+        >>> lr.audit(lr.design({"sex": ["F", "M"]}, epsilon=1.0)).shuffled(1_000_000)
+        0.0320
+        """
+        if isinstance(n, bool) or not isinstance(n, int) or n < 1 or not 0 < delta < 1:
+            msg = f"n must be a whole number of reports and delta in (0, 1), got {n!r} and {delta!r}"
+            raise DesignError(msg)
+        local = self.joint.epsilon
+        if math.isinf(local) or local > math.log(n / (16 * math.log(4 / delta))):
+            return local
+        spread = 8 * math.sqrt(math.exp(local) * math.log(4 / delta) / n) + 8 * math.exp(local) / n
+        return min(local, math.log1p(-math.expm1(-local) * spread))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the audit as plain values, ready for JSON."""
         return asdict(self)
 
 
-def audit(design: Design, prior: Mapping[str, Prior] | None = None) -> Audit:
+def audit(design: Design, prior: Mapping[str, Prior] | Estimate | None = None, *, truths: Any = None) -> Audit:
     """Return what a design gives away.
 
     Parameters
@@ -90,7 +186,10 @@ def audit(design: Design, prior: Mapping[str, Prior] | None = None) -> Audit:
         The design; no data are needed.
     prior : mapping, optional
         What an observer believes before seeing a report: attribute → probabilities, in the categories' order or as a
-        mapping from category. Attributes that are not named are uniform.
+        mapping from category. Attributes that are not named are uniform. An ``Estimate`` is a joint prior: what a whole
+        report tells by way of attributes that go together is then in ``together``.
+    truths : table or path, optional
+        The file that is to be released, for what of it is expected to be left true. It does not go anywhere.
 
     Examples
     --------
@@ -100,6 +199,9 @@ def audit(design: Design, prior: Mapping[str, Prior] | None = None) -> Audit:
     (0.531, 1.0, 0.988)
     """
     check_design(design)
+    together: tuple[Together, ...] = ()
+    if isinstance(prior, Estimate):
+        together, prior = _together(design, prior), _marginals(prior)
     if prior is not None and not isinstance(prior, Mapping):
         msg = f"prior must be a mapping from attribute to probabilities, got {type(prior).__name__}"
         raise DesignError(msg)
@@ -117,13 +219,90 @@ def audit(design: Design, prior: Mapping[str, Prior] | None = None) -> Audit:
         size=math.prod(leak.size for leak in leaks),
         bits=design.bits,
         strength=design.strength,
-        epsilon=design.epsilon,
+        epsilon=_rounded_up(design.epsilon),
         truthfulness=design.truthfulness,
         capacity=math.fsum(leak.capacity for leak in leaks),
+        guess_gain=math.nan,
+        worst_posterior=math.nan,
+    )
+    release = None if truths is None else _release(design, truths)
+    return Audit(leaks, _joined(leaks, joint), design.released, bool(given), design.public_missing, together, release)
+
+
+def _joined(leaks: Sequence[Leak], joint: Leak) -> Leak:
+    """Return the record's leak, whose guesses are products: under the prior, attributes count as independent."""
+    return replace(
+        joint,
         guess_gain=math.prod(leak.guess_gain for leak in leaks),
         worst_posterior=math.prod(leak.worst_posterior for leak in leaks),
     )
-    return Audit(leaks, joint, design.released, bool(given), design.public_missing)
+
+
+def _rounded_up(epsilon: float) -> float:
+    """Return ε no smaller than the exact one: what is stated is a promise."""
+    return math.nextafter(epsilon, math.inf)
+
+
+def _repeated(leak: Leak, times: int) -> Leak:
+    """Return the leak of several fresh reports; the worst posterior is after all of them named the same category."""
+    epsilon = _rounded_up(times * leak.epsilon)
+    odds = leak.worst_posterior / (1 - leak.worst_posterior) if leak.worst_posterior < 1 else math.inf
+    # one report has shifted the odds by e^ε already
+    shifted = odds * math.exp(min((times - 1) * leak.epsilon, 700.0)) if math.isfinite(odds) else math.inf
+    posterior = shifted / (1 + shifted) if math.isfinite(shifted) else 1.0
+    return replace(leak, epsilon=epsilon, capacity=min(times * leak.capacity, math.log2(leak.size)),
+                   worst_posterior=posterior, guess_gain=math.nan, bits=math.nan, strength=math.nan)  # fmt: skip
+
+
+def _marginals(prior: Estimate) -> dict[str, Prior]:
+    """Return the one-way tables of an estimate, without negative shares."""
+    proper = project_to_simplex(prior.values)
+    axes = range(proper.ndim)
+    return {
+        name: proper.sum(axis=tuple(other for other in axes if other != axis))
+        for axis, name in enumerate(prior.attributes)
+    }
+
+
+def _together(design: Design, prior: Estimate) -> tuple[Together, ...]:
+    """Return what a whole report tells about each attribute of a joint prior, and about the record."""
+    part = design.select(prior.attributes)
+    pi = project_to_simplex(prior.values)
+    if pi.shape != tuple(channel.size for channel in part.channels):
+        msg = "the prior has other categories than the design; estimate it with this design"
+        raise DesignError(msg)
+    if pi.size > MOST_TOGETHER:
+        msg = f"a joint prior of {pi.size:,} cells is larger than {MOST_TOGETHER:,}; estimate fewer attributes"
+        raise DesignError(msg)
+    both = pi.ravel()[:, None] * kronecker.dense(part.channels)  # truth × report
+    reported = both.sum(axis=0)
+    seen = reported > 0
+    found = []
+    for axis, name in [*enumerate(part.names), (None, "joint")]:
+        if axis is None:
+            of_truth, before = both, pi.ravel()
+        else:
+            codes = np.indices(pi.shape).reshape(pi.ndim, -1)[axis]
+            of_truth = np.stack([both[codes == code].sum(axis=0) for code in range(pi.shape[axis])])
+            before = of_truth.sum(axis=1)
+        best = of_truth.max(axis=0)
+        worst = float((best[seen] / reported[seen]).max())
+        found.append(Together(name, float(before.max()), float(best.sum()), worst))
+    return tuple(found)
+
+
+def _release(design: Design, truths: Any) -> Release:
+    """Return what a file's release is expected to leave of its truths."""
+    batches = list(
+        over_reports(
+            truths, design, design.names, Survey(), lambda coded: np.stack([coded.codes[name] for name in design.names])
+        )
+    )
+    codes = np.concatenate(batches, axis=1)
+    _, counts = np.unique(codes, axis=1, return_counts=True)
+    uniques, records = int((counts == 1).sum()), codes.shape[1]
+    shares = {name: channel.truthfulness for name, channel in design.by_name.items()}
+    return Release(records, records * design.truthfulness, shares, uniques, uniques * design.truthfulness)
 
 
 def _leak(attribute: Attribute, channel: Channel, prior: Prior | None) -> Leak:
@@ -138,7 +317,7 @@ def _leak(attribute: Attribute, channel: Channel, prior: Prior | None) -> Leak:
         size=channel.size,
         bits=channel.bits,
         strength=channel.strength,
-        epsilon=channel.epsilon,
+        epsilon=_rounded_up(channel.epsilon),
         truthfulness=channel.truthfulness,
         capacity=channel.max_bits - channel.bits,
         guess_gain=float(right / likeliest),
