@@ -72,6 +72,10 @@ class Audit:
         Whether guess gain and posterior are for a prior that was given, or for the uniform one.
     public_missing : tuple of str
         Attributes whose missing values are public: all see who did not answer, and the above speaks of those who did.
+    asked : int or None
+        How many of the attributes each respondent answers; None if all. An attribute's measures are then those of an
+        answer that was asked for. Of the record's, ε and worst posterior are of the worst set of attributes, bits,
+        strength, capacity, truthfulness and guess gain the mean over all sets.
     """
 
     attributes: tuple[Leak, ...]
@@ -79,6 +83,7 @@ class Audit:
     released: tuple[str, ...]
     prior_given: bool
     public_missing: tuple[str, ...]
+    asked: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the audit as plain values, ready for JSON."""
@@ -112,10 +117,8 @@ def audit(design: Design, prior: Mapping[str, Prior] | None = None) -> Audit:
         if name not in design.names:
             msg = f"the prior names {name!r}, which is no attribute of the design; it has: {', '.join(design.names)}"
             raise DesignError(msg)
-    leaks = tuple(
-        _leak(attribute, channel, given.get(attribute.name))
-        for attribute, channel in zip(design.attributes, design.channels, strict=True)
-    )
+    priors = [_prior(attribute, given.get(attribute.name)) for attribute in design.attributes]
+    leaks = tuple(map(_leak, design.attributes, design.channels, priors))
     joint = Leak(
         name="joint",
         size=math.prod(leak.size for leak in leaks),
@@ -123,15 +126,25 @@ def audit(design: Design, prior: Mapping[str, Prior] | None = None) -> Audit:
         strength=design.strength,
         epsilon=design.epsilon,
         truthfulness=design.truthfulness,
-        capacity=math.fsum(leak.capacity for leak in leaks),
-        guess_gain=math.prod(leak.guess_gain for leak in leaks),
-        worst_posterior=math.prod(leak.worst_posterior for leak in leaks),
+        capacity=design.share_asked * math.fsum(leak.capacity for leak in leaks),
+        guess_gain=design.mean_product([leak.guess_gain for leak in leaks]),
+        worst_posterior=_worst_posterior(design, leaks, priors),
     )
-    return Audit(leaks, joint, design.released, bool(given), design.public_missing)
+    return Audit(leaks, joint, design.released, bool(given), design.public_missing, design.asked)
 
 
-def _leak(attribute: Attribute, channel: Channel, prior: Prior | None) -> Leak:
-    pi = np.full(channel.size, 1 / channel.size) if prior is None else _probabilities(attribute, prior)
+def _worst_posterior(design: Design, leaks: Sequence[Leak], priors: Sequence[NDArray[np.float64]]) -> float:
+    """Return the highest belief in a whole record: raised by a report in what is asked, as it was in the rest."""
+    before = [float(pi.max()) for pi in priors]
+    raised = sorted((leak.worst_posterior / most for leak, most in zip(leaks, before, strict=True)), reverse=True)
+    return math.prod(before) * math.prod(raised[: design.asked])
+
+
+def _prior(attribute: Attribute, given: Prior | None) -> NDArray[np.float64]:
+    return np.full(attribute.size, 1 / attribute.size) if given is None else _probabilities(attribute, given)
+
+
+def _leak(attribute: Attribute, channel: Channel, pi: NDArray[np.float64]) -> Leak:
     d, o = channel.truthfulness, channel.off_diagonal
     # Seeing y, the best guess is y itself (π_y d) or the likeliest other category (π_x o).
     likeliest, second = (np.sort(pi)[-1], np.sort(pi)[-2])

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lambdarr.designs import check_together
 from lambdarr.domain import ABSENT
 from lambdarr.errors import DataError
 from lambdarr.formulas import Formula, predictors_of
@@ -290,9 +291,10 @@ def regress(
         msg = f"method must be 'likelihood' (not in the linear family) or 'moments', got {method!r}"
         raise DataError(msg)
     survey = Survey(weights, strata, clusters)
-    check_inference(inference, is_complex=survey.is_complex)
     given = {} if scores is None else scores
     waves = waves_of(reports, design, survey)
+    is_sampled = any(wave.design.is_sampled for wave in waves)
+    check_inference(inference, is_complex=survey.is_complex, is_sampled=is_sampled)
     read = Formula(formula)
     data = _Data.of(waves, read.variables)
     if not isinstance(given, Mapping) or not set(given) <= set(data.names):
@@ -354,6 +356,8 @@ class _Data(NamedTuple):
         design = shared([wave.design for wave in waves], randomized) if randomized else None
         records, frames, left_out, start = [], [], 0, 0
         for wave in waves:
+            if randomized:
+                check_together(wave.design.select(randomized))
             codes, asked, frame = _read(wave, randomized, public)
             complete = np.array(frame.notna().all(axis=1)) if public else np.ones(len(frame), dtype=bool)
             for column in codes.values():

@@ -37,6 +37,9 @@ def design(
     public_missing: Annotated[
         str | None, typer.Option(help="Columns whose missing values are public and pass unrandomized, as a,b,c.")
     ] = None,
+    asked: Annotated[
+        int | None, typer.Option(help="How many of the attributes each respondent answers; all by default.")
+    ] = None,
     force: ForceOption = False,
 ) -> None:
     """Make a design: find the categories of a file's columns and the λ's that meet a target.
@@ -54,6 +57,7 @@ def design(
         keep=names_in(keep),
         missing=missing,
         public_missing=names_in(public_missing),
+        asked=asked,
         **{kind: target_in(kind, texts) for kind, texts in targets.items() if texts},
     )
     with replacing(output, force=force) as file:
@@ -89,7 +93,7 @@ def randomize(
     A column that the design does not know is an error, unless it is kept or dropped by name.
     """
     import lambdarr
-    from lambdarr.reporting.designs import public_missing_sentence
+    from lambdarr.reporting.designs import asked_sentence, public_missing_sentence
     from lambdarr.sinks import check_target
 
     loaded = lambdarr.Design.load(design)
@@ -101,6 +105,8 @@ def randomize(
     say(f"{rows:,} records randomized into {output}.")
     if released := loaded.keeping(names_in(keep)).released:
         say(f"Released unrandomized: {', '.join(released)}.")
+    if loaded.asked is not None:
+        say(asked_sentence(loaded.asked, len(loaded.names)))
     if loaded.public_missing:
         say(public_missing_sentence(loaded.public_missing))
 
