@@ -21,7 +21,7 @@ def cases():
 
 
 def records():
-    """Yield records with missing answers, randomized and public; the words are used in order."""
+    """Yield records with answers that are missing, randomized and public, or not asked; words are used in order."""
     half = {"threshold": WORDS // 2, "lambda": 0.5}
     income = {"name": "income", "categories": ["low", "high"], "missing": "NA", "missing_is_public": True, **half}
     smokes = {
@@ -41,6 +41,19 @@ def records():
         (("high", None, 2), (keep, keep, first), ("high", None, 1)),
     ]:
         names = [attribute["name"] for attribute in design["attributes"]]
+        record, report = (dict(zip(names, answers, strict=True)) for answers in (truths, reports))
+        yield {"design": design, "record": record, "words": list(words), "report": report}
+    # two of three are asked: a place below 2, then one below 3, where the last word is drawn again
+    design = {"schema_version": 2, "asked": 2, "attributes": [income, {**smokes, "missing": "NA"}, age]}
+    second, third = WORDS // 2, WORDS // 3
+    for truths, words, reports in [
+        (("low", "yes", 2), (0, 0, keep, first), ("low", None, 1)),  # 0, then 0 again: 0 and 2
+        (("low", "yes", 2), (second, last, 2 * third, last, first), (None, "NA", 1)),  # 1, none, 2: 1 and 2
+        (("high", None, 1), (second - 1, third, first, keep), ("low", "NA", None)),  # 0, then 1
+        ((None, "NA", 1), (second, third, keep, last), (None, "NA", 2)),  # 1, then 1 again: 1 and 2
+        ((None, "no", 1), (0, last, last, third - 1, last), (None, None, 2)),  # 0, twice none, 0 again: 0 and 2
+        (("NA", "daily", 2), (last, 2 * third - 1, keep, first), (None, "daily", 1)),  # 1, then 1 again
+    ]:
         record, report = (dict(zip(names, answers, strict=True)) for answers in (truths, reports))
         yield {"design": design, "record": record, "words": list(words), "report": report}
 

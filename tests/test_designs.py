@@ -24,7 +24,10 @@ def designs(draw):
         public = missing is not None and draw(st.booleans())
         size = channel.size - (missing is not None and not public)
         attributes.append(lr.Attribute(f"attribute {place} é", draw(kinds)(size), missing, missing_is_public=public))
-    return lr.Design(tuple(attributes), tuple(channels), tuple(draw(st.sampled_from([[], ["id"], ["id", "w"]]))))
+    kept = tuple(draw(st.sampled_from([[], ["id"], ["id", "w"]])))
+    clear = all(not a.has_missing_category or (a.missing and a.kind == "text") for a in attributes)
+    asked = draw(st.none() | st.integers(1, len(attributes))) if clear else None
+    return lr.Design(tuple(attributes), tuple(channels), kept, asked)
 
 
 @given(designs())

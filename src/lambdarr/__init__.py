@@ -31,8 +31,10 @@ _HOMES = {
     "SourceError": "errors",
     "audit": "auditing",
     "bistochastic": "",
+    "compare_asked": "asking",
     "correlate": "association",
     "design": "solving",
+    "draw_questions": "randomization",
     "estimate": "estimation",
     "kronecker": "",
     "model": "models",
@@ -70,8 +72,10 @@ __all__ = [
     "SourceError",
     "audit",
     "bistochastic",
+    "compare_asked",
     "correlate",
     "design",
+    "draw_questions",
     "estimate",
     "kronecker",
     "model",
@@ -89,6 +93,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from lambdarr import bistochastic, kronecker
+    from lambdarr.asking import compare_asked
     from lambdarr.association import Correlation, correlate
     from lambdarr.auditing import Audit, Leak, audit
     from lambdarr.channel import Channel
@@ -101,7 +106,7 @@ if TYPE_CHECKING:
     from lambdarr.models import Model, model
     from lambdarr.planning import Plan, plan, readable_order
     from lambdarr.queries import Answer, query
-    from lambdarr.randomization import randomize, randomize_file, randomize_record
+    from lambdarr.randomization import draw_questions, randomize, randomize_file, randomize_record
     from lambdarr.regression import Regression, regress
     from lambdarr.sampling import SeededWords
     from lambdarr.solving import design

@@ -21,6 +21,8 @@ from lambdarr.tabulation import over_reports
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from lambdarr.channel import Channel
     from lambdarr.conditions import Prior
     from lambdarr.designs import Design
@@ -124,6 +126,10 @@ class Audit:
         Whether guess gain and posterior are for a prior that was given, or for the uniform one.
     public_missing : tuple of str
         Attributes whose missing values are public: all see who did not answer, and the above speaks of those who did.
+    asked : int or None
+        How many of the attributes each respondent answers; None if all. An attribute's measures are then those of an
+        answer that was asked for. Of the record's, ε and worst posterior are of the worst set of attributes, bits,
+        strength, capacity, truthfulness and guess gain the mean over all sets.
     together : tuple of Together
         What a whole report tells about each attribute and the record, if a joint prior was given.
     release : Release, optional
@@ -135,6 +141,7 @@ class Audit:
     released: tuple[str, ...]
     prior_given: bool
     public_missing: tuple[str, ...]
+    asked: int | None = None
     together: tuple[Together, ...] = ()
     release: Release | None = None
 
@@ -149,7 +156,10 @@ class Audit:
             msg = f"times must be a whole number of reports, got {times!r}"
             raise DesignError(msg)
         leaks = tuple(_repeated(leak, times) for leak in self.attributes)
-        return replace(self, attributes=leaks, joint=_joined(leaks, _repeated(self.joint, times)))
+        # where a part of the attributes is asked, it is another part each time
+        posterior = math.prod(leak.worst_posterior for leak in leaks) if self.asked is None else math.nan
+        joint = replace(_repeated(self.joint, times), worst_posterior=posterior)
+        return replace(self, attributes=leaks, joint=joint, together=(), release=None)
 
     def shuffled(self, n: int, delta: float = 1e-6) -> float:
         """Return the ε of the record after its report is shuffled among n of them, with a chance δ of more.
@@ -210,10 +220,8 @@ def audit(design: Design, prior: Mapping[str, Prior] | Estimate | None = None, *
         if name not in design.names:
             msg = f"the prior names {name!r}, which is no attribute of the design; it has: {', '.join(design.names)}"
             raise DesignError(msg)
-    leaks = tuple(
-        _leak(attribute, channel, given.get(attribute.name))
-        for attribute, channel in zip(design.attributes, design.channels, strict=True)
-    )
+    priors = [_prior(attribute, given.get(attribute.name)) for attribute in design.attributes]
+    leaks = tuple(map(_leak, design.attributes, design.channels, priors))
     joint = Leak(
         name="joint",
         size=math.prod(leak.size for leak in leaks),
@@ -221,21 +229,31 @@ def audit(design: Design, prior: Mapping[str, Prior] | Estimate | None = None, *
         strength=design.strength,
         epsilon=_rounded_up(design.epsilon),
         truthfulness=design.truthfulness,
-        capacity=math.fsum(leak.capacity for leak in leaks),
-        guess_gain=math.nan,
-        worst_posterior=math.nan,
+        capacity=design.share_asked * math.fsum(leak.capacity for leak in leaks),
+        guess_gain=design.mean_product([leak.guess_gain for leak in leaks]),
+        worst_posterior=_worst_posterior(design, leaks, priors),
     )
-    release = None if truths is None else _release(design, truths)
-    return Audit(leaks, _joined(leaks, joint), design.released, bool(given), design.public_missing, together, release)
+    return Audit(
+        attributes=leaks,
+        joint=joint,
+        released=design.released,
+        prior_given=bool(given),
+        public_missing=design.public_missing,
+        asked=design.asked,
+        together=together,
+        release=None if truths is None else _release(design, truths),
+    )
 
 
-def _joined(leaks: Sequence[Leak], joint: Leak) -> Leak:
-    """Return the record's leak, whose guesses are products: under the prior, attributes count as independent."""
-    return replace(
-        joint,
-        guess_gain=math.prod(leak.guess_gain for leak in leaks),
-        worst_posterior=math.prod(leak.worst_posterior for leak in leaks),
-    )
+def _worst_posterior(design: Design, leaks: Sequence[Leak], priors: Sequence[NDArray[np.float64]]) -> float:
+    """Return the highest belief in a whole record: raised by a report in what is asked, as it was in the rest."""
+    before = [float(pi.max()) for pi in priors]
+    raised = sorted((leak.worst_posterior / most for leak, most in zip(leaks, before, strict=True)), reverse=True)
+    return math.prod(before) * math.prod(raised[: design.asked])
+
+
+def _prior(attribute: Attribute, given: Prior | None) -> NDArray[np.float64]:
+    return np.full(attribute.size, 1 / attribute.size) if given is None else probabilities_of(attribute, given)
 
 
 def _rounded_up(epsilon: float) -> float:
@@ -305,8 +323,7 @@ def _release(design: Design, truths: Any) -> Release:
     return Release(records, records * design.truthfulness, shares, uniques, uniques * design.truthfulness)
 
 
-def _leak(attribute: Attribute, channel: Channel, prior: Prior | None) -> Leak:
-    pi = np.full(channel.size, 1 / channel.size) if prior is None else probabilities_of(attribute, prior)
+def _leak(attribute: Attribute, channel: Channel, pi: NDArray[np.float64]) -> Leak:
     d, o = channel.truthfulness, channel.off_diagonal
     # Seeing y, the best guess is y itself (π_y d) or the likeliest other category (π_x o).
     likeliest, second = (np.sort(pi)[-1], np.sort(pi)[-2])

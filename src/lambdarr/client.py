@@ -16,7 +16,7 @@ from typing import NamedTuple
 SCHEMA_VERSION = 2
 """The newest version of a design that this client can follow; it follows older ones too."""
 
-_WORDS = 2**32
+WORDS = 2**32
 _MAX_SIZE = 65_536
 
 
@@ -32,7 +32,29 @@ def report_from_word(truth: int, word: int, threshold: int, size: int) -> int:
     >>> [report_from_word(1, word, 2**31, 2) for word in (0, 2**31, 2**32 - 1)]
     [1, 0, 1]
     """
-    return truth if word < threshold else (word - threshold) // ((_WORDS - threshold) // size)
+    return truth if word < threshold else (word - threshold) // ((WORDS - threshold) // size)
+
+
+def drawn_set(asked: int, count: int) -> list[int]:
+    """Return ``asked`` of the places 0 … ``count`` − 1 in order, all such sets being equally likely.
+
+    Floyd's rule, from the operating system's randomness: one word for each place, and another for a word that is beyond
+    the last whole multiple of a bound.
+
+    Examples
+    --------
+    >>> len(drawn_set(2, 5)), drawn_set(3, 3)
+    (2, [0, 1, 2])
+    """
+    if asked == count:
+        return list(range(count))
+    chosen: set[int] = set()
+    for last in range(count - asked, count):
+        width = WORDS // (last + 1)
+        while (place := secrets.randbits(32) // width) > last:
+            pass
+        chosen.add(last if place in chosen else place)
+    return sorted(chosen)
 
 
 class Client:
@@ -54,12 +76,20 @@ class Client:
     """
 
     def __init__(self, design: str) -> None:
-        self._attributes = _attributes(design)
+        self._attributes, self._asked = _read(design)
 
-    def randomize(self, record: dict[str, object]) -> dict[str, object]:
-        """Return the report of a record that answers every attribute of the design, one word for each answer.
+    def questions(self) -> list[str]:
+        """Return the names of the attributes to ask this respondent, drawn where the design asks some of them only."""
+        names = list(self._attributes)
+        return [names[place] for place in drawn_set(self._asked, len(names))]
 
-        Where the design says that a missing answer is public, it is reported as it is, without a word.
+    def randomize(self, record: dict[str, object], questions: list[str] | None = None) -> dict[str, object]:
+        """Return the report of a record, one word for each answer.
+
+        Where the design says that a missing answer is public, it is reported as it is, without a word. Where it asks
+        some of the attributes only, the record answers the ``questions`` that were drawn before; or it answers them
+        all, and which are reported is drawn here. The others are reported as None, and a missing answer that is
+        randomized as its text.
         """
         if not isinstance(record, dict):  # other things name their answers, not their questions, when looked through
             msg = f"the record must be a dict from attribute to answer, got {type(record).__name__}"
@@ -67,18 +97,34 @@ class Client:
         if unknown := [name for name in record if name not in self._attributes]:
             msg = f"the record has {unknown[0]!r}, which the design does not; leave it out"
             raise ClientError(msg)
+        asked = self._checked(questions, record) if questions is not None else self.questions()
         report: dict[str, object] = {}
         for name, (values, missing, missing_is_public, threshold) in self._attributes.items():
+            report[name] = None
+            if questions is not None and name not in asked:
+                continue
             if name not in record:
-                msg = f"the record has no {name!r}; every attribute of the design is answered"
+                msg = f"the record has no {name!r}; every attribute that is asked is answered"
                 raise ClientError(msg)
             answer = None if missing is not None and record[name] == missing else record[name]
             if missing_is_public and answer is None:
-                report[name] = None
                 continue
-            truth = _code(name, values, answer)
-            report[name] = values[report_from_word(truth, secrets.randbits(32), threshold, len(values))]
+            truth = _code(name, values, answer)  # also of what is not asked: a record fits, or does not, by itself
+            if name in asked:
+                report[name] = values[report_from_word(truth, secrets.randbits(32), threshold, len(values))]
+                if report[name] is None and self._asked < len(self._attributes):
+                    report[name] = missing  # as None is "not asked"
         return report
+
+    def _checked(self, questions: list[str], record: dict[str, object]) -> list[str]:
+        known = [name for name in dict.fromkeys(questions) if name in self._attributes]
+        if len(known) != self._asked or len(questions) != self._asked:
+            msg = f"questions must be the names of {self._asked} attributes of the design; draw them with questions()"
+            raise ClientError(msg)
+        if extra := [name for name in record if name not in known]:
+            msg = f"the record has {extra[0]!r}, which was not asked; leave it out"
+            raise ClientError(msg)
+        return known
 
 
 def _code(name: str, values: list[object], answer: object) -> int:
@@ -97,11 +143,12 @@ class _Attribute(NamedTuple):
     threshold: int
 
 
-def _attributes(design: str) -> dict[str, _Attribute]:
-    """Return the attributes of a design by their names."""
+def _read(design: str) -> tuple[dict[str, _Attribute], int]:
+    """Return the attributes of a design by their names, and how many of them are asked."""
     try:
         document = json.loads(design)
         version = document["schema_version"]
+        asked = document.get("asked", len(document["attributes"]))
         entries = [
             (e["name"], list(e["categories"]), e.get("missing"), e.get("missing_is_public", False), e["threshold"])
             for e in document["attributes"]
@@ -123,14 +170,29 @@ def _attributes(design: str) -> dict[str, _Attribute]:
         if not isinstance(name, str) or name in found or not 2 <= size <= _MAX_SIZE:
             msg = f"attribute {name!r} of the design has no name, or not from 2 to 65,536 categories; fetch it again"
             raise ClientError(msg)
-        if not whole or not 0 < threshold <= _WORDS or (_WORDS - threshold) % size:
+        if not whole or not 0 < threshold <= WORDS or (WORDS - threshold) % size:
             msg = f"the threshold of attribute {name!r} does not fit its {size} categories; fetch the design again"
             raise ClientError(msg)
         found[name] = _Attribute(values, missing, public, threshold)
     if not found:
         msg = "the design has no attributes; fetch it again"
         raise ClientError(msg)
-    return found
+    if isinstance(asked, bool) or not isinstance(asked, int) or not 1 <= asked <= len(found):
+        msg = "the design is not clear about how many attributes are asked; fetch it again"
+        raise ClientError(msg)
+    if "asked" in document and version != SCHEMA_VERSION:
+        msg = "a design of this version does not say how many attributes are asked; fetch it again"
+        raise ClientError(msg)
+    if asked < len(found) and any(_is_unclear(attribute) for attribute in found.values()):
+        msg = "the design has a missing answer that could not be told from one that is not asked; fetch it again"
+        raise ClientError(msg)
+    return found, asked
+
+
+def _is_unclear(attribute: _Attribute) -> bool:
+    """Return whether a report of it could be taken for "not asked"."""
+    randomized = attribute.missing is not None and not attribute.missing_is_public
+    return "" in attribute.values or (randomized and not (attribute.missing and isinstance(attribute.values[0], str)))
 
 
 def _main(arguments: list[str]) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import numbers
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,10 +17,10 @@ import numpy as np
 
 from lambdarr.channel import WORDS, Channel
 from lambdarr.domain import Attribute
-from lambdarr.errors import DesignError, SourceError
+from lambdarr.errors import DataError, DesignError, SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 2
 """Newest version of the JSON form, described by spec/design.schema.json.
 
-Version 2 has ``missing_is_public``. A design without it is written as version 1, which older readers follow; one with
-it they refuse, instead of randomizing what should pass.
+Version 2 has ``missing_is_public`` and ``asked``. A design without them is written as version 1, which older readers
+follow; one with them they refuse, instead of randomizing what should pass or reporting what should not be asked.
 """
 
 
@@ -45,6 +46,12 @@ class Design:
         One channel per attribute, of the same size.
     kept : tuple of str
         Columns that are released as they are, unrandomized.
+    asked : int, optional
+        Number m′ of attributes that each respondent answers, drawn anew for every record, all sets of m′ being equally
+        likely; the others are reported as null, "not asked". None if everyone answers all.
+    out_of : int, optional
+        The number m of attributes that these m′ are drawn from. It is more than the design has only where ``select``
+        took a part of another.
     certificate : Certificate, optional
         How good its λ's are, where they were optimized; it is not saved.
 
@@ -54,11 +61,15 @@ class Design:
     >>> design = Design(attributes, (Channel(2, 0.8), Channel(3, 0.5)))
     >>> design.truthfulness, design.epsilon, design.noise_amplification
     (0.6, 3.583, 2.5)
+    >>> Design(attributes, (Channel(2, 0.8), Channel(3, 0.5)), asked=1).epsilon  # one of them: the larger of the two
+    2.197
     """
 
     attributes: tuple[Attribute, ...]
     channels: tuple[Channel, ...]
     kept: tuple[str, ...] = ()
+    asked: int | None = None
+    out_of: int | None = None
     certificate: Certificate | None = field(default=None, kw_only=True, compare=False)
 
     def __post_init__(self) -> None:
@@ -82,10 +93,22 @@ class Design:
                     f"the attribute {attribute.size}; they must be the same"
                 )
                 raise DesignError(msg)
+        self._settle_asked()
+
+    def _settle_asked(self) -> None:
+        count = max(len(self.attributes), self.out_of or 0)
+        check_asked(self.asked, count)
+        everything = self.asked is None or self.asked == count
+        object.__setattr__(self, "asked", None if everything else int(self.asked or 0))
+        object.__setattr__(self, "out_of", None if everything else count)
+        if not everything:
+            for attribute in self.attributes:
+                _check_can_be_left_out(attribute)
 
     def __repr__(self) -> str:
         parts = (f"{a.name!r}: λ={c.lam:.4g}, r={c.size}" for a, c in zip(self.attributes, self.channels, strict=True))
-        return f"<Design of {len(self.attributes)}: {'; '.join(parts)}>"
+        asked = f", {self.asked} of {self.out_of} asked" if self.is_sampled else ""
+        return f"<Design of {len(self.attributes)}{asked}: {'; '.join(parts)}>"
 
     # Parts.
 
@@ -105,8 +128,22 @@ class Design:
         """The attributes whose missing values are public: released as they are."""
         return tuple(attribute.name for attribute in self.attributes if attribute.missing_is_public)
 
+    @property
+    def is_sampled(self) -> bool:
+        """Whether each respondent answers only some of the attributes."""
+        return self.asked is not None
+
+    @property
+    def gaps(self) -> tuple[str, ...]:
+        """The attributes that a report may lack: because they are missing in plain sight, or were not asked."""
+        return self.names if self.is_sampled else self.public_missing
+
     def select(self, names: Iterable[str]) -> Design:
-        """Return the design of some of the attributes, in the order asked for."""
+        """Return the design of some of the attributes, in the order given.
+
+        Where respondents answer some of the attributes only, the part remembers of how many: reports may lack any of
+        its attributes. Such a part can be estimated with; randomizing and saving need the whole.
+        """
         wanted = listed(names)
         if not wanted:
             msg = f"attributes must name at least one of: {', '.join(self.names)}"
@@ -122,7 +159,8 @@ class Design:
                 msg = f"attribute {name!r} is not in the design; it has: {', '.join(self.names)}"
                 raise DesignError(msg)
         places = [self.names.index(name) for name in wanted]
-        return Design(tuple(self.attributes[p] for p in places), tuple(self.channels[p] for p in places))
+        attributes, channels = tuple(self.attributes[p] for p in places), tuple(self.channels[p] for p in places)
+        return Design(attributes, channels, asked=self.asked, out_of=self.out_of)
 
     @property
     def by_name(self) -> dict[str, Channel]:
@@ -137,29 +175,55 @@ class Design:
 
     @property
     def bits(self) -> float:
-        """H = Σ H(Pⱼ), eq. (3) of the paper: the joint's bits of deniability."""
-        return math.fsum(channel.bits for channel in self.channels)
+        """H = Σ H(Pⱼ), eq. (3) of the paper: the joint's bits of deniability.
+
+        Where m′ of m attributes are asked, those of the answers that are given: (m′/m) Σ H(Pⱼ), their mean.
+        """
+        return self.share_asked * math.fsum(channel.bits for channel in self.channels)
 
     @property
     def strength(self) -> float:
-        """β = Σ H(Pⱼ) / Σ log₂ rⱼ: of all log₂ r bits that the joint can hold, the share that cannot leak."""
-        return self.bits / math.fsum(channel.max_bits for channel in self.channels)
+        """β = Σ H(Pⱼ) / Σ log₂ rⱼ: of all log₂ r bits that the joint can hold, the share that cannot leak.
+
+        It speaks of answers that are given, so it does not depend on how many are asked.
+        """
+        held = math.fsum(channel.bits for channel in self.channels)  # the share asked is in both, and drops out
+        return held / math.fsum(channel.max_bits for channel in self.channels)
 
     @property
     def epsilon(self) -> float:
-        """ε = Σ εⱼ: the nats that one whole record may leak."""
-        return math.fsum(channel.epsilon for channel in self.channels)
+        """ε = Σ εⱼ: the nats that one whole record may leak; over the m′ largest εⱼ where m′ attributes are asked.
+
+        Eq. (41) of docs/theory.md: the most that any set of m′ attributes can give away.
+        """
+        return math.fsum(sorted((channel.epsilon for channel in self.channels), reverse=True)[: self.asked])
 
     @property
     def truthfulness(self) -> float:
-        """Π dⱼ: the chance that a whole reported record is the truth."""
-        return math.prod(channel.truthfulness for channel in self.channels)
+        """Π dⱼ: the chance that a whole reported record is the truth, in every attribute that was asked."""
+        return self.mean_product([channel.truthfulness for channel in self.channels])
 
     @property
     def noise_amplification(self) -> float:
-        """1/Π λⱼ: by how much the inverse of the full joint may amplify noise."""
-        smallest = math.prod(channel.lam for channel in self.channels)
+        """1/Π λⱼ: by how much the inverse of the full joint may amplify noise; of any m′ where m′ are asked."""
+        smallest = math.prod(sorted(channel.lam for channel in self.channels)[: self.asked])
         return 1 / smallest if smallest else math.inf  # hundreds of attributes: below what a float can hold
+
+    @property
+    def share_asked(self) -> float:
+        """m′/m: the chance that a respondent is asked an attribute."""
+        return 1.0 if self.asked is None or self.out_of is None else self.asked / self.out_of
+
+    def mean_product(self, factors: Sequence[float]) -> float:
+        """Return the product of one factor per attribute over those that are asked: its mean over all sets of them."""
+        if self.asked is None or self.out_of is None:
+            return math.prod(factors)
+        # after j factors, the mean over all sets of i of them; the last one is in such a set with probability i/j
+        means = [1.0] + [0.0] * self.asked
+        for j, factor in enumerate([*factors, *[1.0] * (self.out_of - len(factors))], start=1):
+            for i in range(min(j, self.asked), 0, -1):
+                means[i] = i / j * factor * means[i - 1] + (j - i) / j * means[i]
+        return means[self.asked]
 
     def attenuation(self) -> NDArray[np.float64]:
         """Return the matrix of λᵢ λⱼ: the factor by which randomizing shrinks the covariance of i and j.
@@ -174,6 +238,7 @@ class Design:
 
     def to_json(self) -> str:
         """Return the design as the JSON text of spec/design.schema.json."""
+        check_whole(self)
         attributes = [
             {
                 "name": attribute.name,
@@ -186,8 +251,9 @@ class Design:
             }
             for attribute, channel in zip(self.attributes, self.channels, strict=True)
         ]
-        version = SCHEMA_VERSION if self.public_missing else 1
-        document = {"schema_version": version, "attributes": attributes, "kept": list(self.kept)}
+        version = SCHEMA_VERSION if self.gaps else 1
+        asked = {"asked": self.asked} if self.is_sampled else {}
+        document = {"schema_version": version, **asked, "attributes": attributes, "kept": list(self.kept)}
         return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
 
     @classmethod
@@ -241,6 +307,55 @@ def check_design(design: object) -> None:
         raise DesignError(msg)
 
 
+def check_asked(asked: object, count: int) -> None:
+    """Refuse a number of attributes that nobody can be asked."""
+    if asked is None:
+        return
+    if isinstance(asked, bool) or not isinstance(asked, numbers.Integral) or not 1 <= int(asked) <= count:
+        msg = (
+            f"asked must be a whole number from 1 to the {count} attributes of the design, got {asked!r}; it says how "
+            "many of them each respondent answers"
+        )
+        raise DesignError(msg)
+
+
+def check_together(part: Design) -> None:
+    """Refuse a table of more attributes than any respondent was asked."""
+    if part.asked is not None and len(part.names) > part.asked:
+        msg = (
+            f"no respondent was asked all of {', '.join(part.names)}; each answers {part.asked} of the {part.out_of} "
+            f"attributes: take {part.asked} or fewer together, or fit lr.model, which puts them together"
+        )
+        raise DataError(msg)
+
+
+def check_whole(design: Design) -> None:
+    """Refuse a part of a design where the others' attributes decide what is asked."""
+    if design.out_of is not None and design.out_of != len(design.attributes):
+        msg = (
+            f"this is a part of a design whose respondents answer {design.asked} of {design.out_of} attributes; it can "
+            "be estimated with, but randomizing and saving need the whole design"
+        )
+        raise DesignError(msg)
+
+
+def _check_can_be_left_out(attribute: Attribute) -> None:
+    """Refuse an attribute of which "not asked" could be taken for an answer."""
+    if attribute.has_missing_category and (attribute.kind != "text" or not attribute.missing):
+        msg = (
+            f"attribute {attribute.name!r} has a randomized missing category, which its reports could not tell from "
+            "'not asked'; declare its missing values public, or give it text categories and a text for missing such "
+            "as 'NA'"
+        )
+        raise DesignError(msg)
+    if "" in attribute.categories:
+        msg = (
+            f"attribute {attribute.name!r} has an empty text among its categories, which a text file could not tell "
+            "from 'not asked'; name that category"
+        )
+        raise DesignError(msg)
+
+
 def _from_document(document: Any) -> Design:
     if not isinstance(document, dict) or "schema_version" not in document:
         msg = "a design must be a JSON object with a schema_version; make one with `lambdarr design`"
@@ -261,7 +376,11 @@ def _from_document(document: Any) -> Design:
     if version < 2 and any(attribute.missing_is_public for attribute, _ in pairs):
         msg = "a design with missing_is_public must have schema_version 2, as older readers would pass over it"
         raise DesignError(msg)
-    return Design(tuple(a for a, _ in pairs), tuple(c for _, c in pairs), tuple(kept))
+    asked = _member(document, "asked", int, "a design") if "asked" in document else None
+    if version < 2 and asked is not None:
+        msg = "a design with asked must have schema_version 2, as older readers would ask everything"
+        raise DesignError(msg)
+    return Design(tuple(a for a, _ in pairs), tuple(c for _, c in pairs), tuple(kept), asked)
 
 
 def _entry(entry: Any, place: int) -> tuple[Attribute, Channel]:

@@ -210,7 +210,7 @@ def _plain(name: str, category: object) -> Category:
     raise DesignError(msg)
 
 
-def encode(attribute: Attribute, column: pa.Array, *, as_text: bool, first_row: int) -> Codes:
+def encode(attribute: Attribute, column: pa.Array, *, as_text: bool, first_row: int, sampled: bool = False) -> Codes:
     """Return the codes of one batch of a column, as 32-bit integers; ``ABSENT`` where a missing value is public.
 
     Parameters
@@ -223,15 +223,18 @@ def encode(attribute: Attribute, column: pa.Array, *, as_text: bool, first_row: 
         Whether the column comes from a text file, where categories are compared as they are written.
     first_row : int
         Number of the batch's first row in its table, for messages.
+    sampled : bool
+        Whether these are reports of respondents who were asked some attributes only: a null is then "not asked", also
+        where the attribute has a missing category, which has its text.
     """
     if not pa.types.is_dictionary(column.type):
-        codes = _lookup(attribute, column, as_text=as_text)
+        codes = _lookup(attribute, column, as_text=as_text, sampled=sampled)
         suspect = codes
     else:
-        lookup = _lookup(attribute, column.dictionary, as_text=as_text)
+        lookup = _lookup(attribute, column.dictionary, as_text=as_text, sampled=sampled)
         indices = column.indices
         if indices.null_count:
-            lookup = np.append(lookup, np.int32(_null_code(attribute)))
+            lookup = np.append(lookup, np.int32(_null_code(attribute, sampled=sampled)))
             indices = pc.fill_null(indices.cast(pa.int64()), len(lookup) - 1)
         places = indices.to_numpy(zero_copy_only=False)
         if places.size and not 0 <= places.min() <= places.max() < len(lookup):
@@ -260,21 +263,29 @@ class Decoder:
         Whether the column goes to a text file, where every category has to be written, the missing one too.
     declared : pyarrow.Array, optional
         A declared order of the categories, to be kept; only those of the domain come out.
+    sampled : bool
+        Whether a value may be "not asked": a null, or an empty field. A missing category is then its text.
     """
 
     def __init__(
-        self, attribute: Attribute, kind: pa.DataType, *, as_text: bool = False, declared: pa.Array | None = None
+        self,
+        attribute: Attribute,
+        kind: pa.DataType,
+        *,
+        as_text: bool = False,
+        declared: pa.Array | None = None,
+        sampled: bool = False,
     ) -> None:
         if as_text:
             missing = [] if attribute.missing is None else [attribute.missing]
-            categories, self._null = pa.array([*attribute._written(), *missing]), False
+            absent = [""] if sampled and not attribute.missing_is_public else []
+            categories, self._null = pa.array([*attribute._written(), *missing, *absent]), False
         else:
-            categories, self._null = (
-                pa.array(attribute.categories, arrow_type(attribute)),
-                attribute.missing is not None,
-            )
-        # an absent value goes where a missing category would be: after all others
-        self._place_of_absent = len(attribute.categories) if attribute.missing_is_public else None
+            spelled = [attribute.missing] if sampled and attribute.has_missing_category else []
+            categories = pa.array([*attribute.categories, *spelled], arrow_type(attribute))
+            self._null = sampled or attribute.missing is not None
+        # an absent value goes after all categories, one that stands for a missing value included
+        self._place_of_absent = attribute.size if sampled or attribute.missing_is_public else None
         self._encoded = pa.types.is_dictionary(kind)
         plain = kind.value_type if self._encoded else kind
         try:
@@ -335,13 +346,15 @@ def arrow_type(attribute: Attribute) -> pa.DataType:
     return {"text": pa.string(), "integer": pa.int64(), "boolean": pa.bool_()}[attribute.kind]
 
 
-def _null_code(attribute: Attribute) -> int:
+def _null_code(attribute: Attribute, *, sampled: bool = False) -> int:
+    if sampled:
+        return ABSENT
     if attribute.missing is None:
         return NULL
     return ABSENT if attribute.missing_is_public else attribute.size - 1
 
 
-def _spellings(attribute: Attribute, *, as_text: bool) -> list[tuple[Category, int]]:
+def _spellings(attribute: Attribute, *, as_text: bool, sampled: bool) -> list[tuple[Category, int]]:
     """Return every way a category may be given, with its code."""
     pairs: list[tuple[Category, int]]
     if not as_text:
@@ -351,7 +364,7 @@ def _spellings(attribute: Attribute, *, as_text: bool) -> list[tuple[Category, i
     if attribute.missing is not None and (as_text or attribute.kind == "text"):
         pairs.append((attribute.missing, _null_code(attribute)))
     if as_text and not any(value == "" for value, _ in pairs):
-        pairs.append(("", NULL))  # an empty field is a missing answer, not another category
+        pairs.append(("", ABSENT if sampled else NULL))  # an empty field is a missing answer, not another category
     return pairs
 
 
@@ -363,7 +376,7 @@ def _written_spellings(attribute: Attribute) -> list[tuple[str, int]]:
     return pairs
 
 
-def _lookup(attribute: Attribute, values: pa.Array, *, as_text: bool) -> NDArray[np.int32]:
+def _lookup(attribute: Attribute, values: pa.Array, *, as_text: bool, sampled: bool) -> NDArray[np.int32]:
     """Return the code of each value, ABSENT, UNKNOWN or NULL."""
     values = comparable(attribute.name, values)
     wanted = pa.string() if as_text else arrow_type(attribute)
@@ -374,14 +387,15 @@ def _lookup(attribute: Attribute, values: pa.Array, *, as_text: bool) -> NDArray
             "convert the column, or give the file's path, which the design then reads; is it the right design?"
         )
         raise DataError(msg)
-    spellings = _spellings(attribute, as_text=as_text)
+    spellings = _spellings(attribute, as_text=as_text, sampled=sampled)
+    null = _null_code(attribute, sampled=sampled)
     if pa.types.is_null(values.type):
-        return np.full(len(values), _null_code(attribute), dtype=np.int32)
+        return np.full(len(values), null, dtype=np.int32)
     found = pc.index_in(values, value_set=pa.array([value for value, _ in spellings], values.type))
     code_of = np.array([*(code for _, code in spellings), UNKNOWN], dtype=np.int32)
     codes: NDArray[np.int32] = code_of[pc.fill_null(found, len(spellings)).to_numpy()]
     if values.null_count:
-        codes[pc.is_null(values).to_numpy(zero_copy_only=False)] = _null_code(attribute)
+        codes[pc.is_null(values).to_numpy(zero_copy_only=False)] = null
     return codes
 
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from lambdarr import kronecker
 from lambdarr.choosing import choose, interactions, largest_likelihood, simulated_error, simulated_files
-from lambdarr.designs import Design, listed
+from lambdarr.designs import Design, check_together, listed
 from lambdarr.errors import DataError
 from lambdarr.intervals import Interval, deviations, score_interval
 from lambdarr.likelihood import ENOUGH, project_to_simplex
@@ -432,8 +432,9 @@ def estimated(
 
 def _by_inverse(counts: Counts, design: Design, inference: Inference) -> Estimate:
     """Return the unbiased estimate from reports of one design."""
-    check_inference(inference, is_complex=counts.clustered is not None)
+    check_inference(inference, is_complex=counts.clustered is not None, is_sampled=design.is_sampled)
     part = design.select(counts.attributes)
+    check_together(part)
     sizes = tuple(attribute.size for attribute in part.attributes)
     if counts.values.shape != sizes:
         msg = f"counts of {' × '.join(part.names)} must have the shape {sizes} of the design, got {counts.values.shape}"

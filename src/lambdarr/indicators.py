@@ -30,7 +30,7 @@ def unbiased(
 ) -> Any:
     """Return a frame with a column for every category of every attribute, and a row per report, in their order.
 
-    Where an attribute is missing and that is public, its columns are null.
+    Where an attribute is missing and that is public, or was not asked, its columns are null.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def unbiased(
             for attribute, channel in zip(part.attributes, part.channels, strict=True):
                 codes = coded.codes[attribute.name]
                 a, b = channel.backward
-                absent = codes == ABSENT if attribute.missing_is_public else None
+                absent = codes == ABSENT if attribute.name in part.gaps else None
                 found += [pa.array(np.where(codes == code, a + b, b), mask=absent) for code in range(attribute.size)]
             return pa.RecordBatch.from_arrays(found, names=names), coded.library
 

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
     from lambdarr.conditions import Condition
     from lambdarr.designs import Design
-    from lambdarr.domain import Attribute
     from lambdarr.waves import Wave
 
     Floats = NDArray[np.float64]
@@ -302,12 +301,12 @@ def model(
     """
     waves = waves_of(reports, design, Survey(weights))
     part = shared([wave.design for wave in waves], waves[0].design.names if attributes is None else listed(attributes))
-    gaps = frozenset(part.names.index(name) for name in part.public_missing)
+    gaps = frozenset(part.names.index(name) for name in part.gaps)
     return _fitted(_Records([_Wave.of(wave, part.names) for wave in waves], gaps), part)
 
 
 class _Wave(NamedTuple):
-    """Reports as codes, a column per attribute; r, one more than the last code, where one is missing in plain sight."""
+    """Reports as codes, a column per attribute; r, one more than the last code, where one is absent."""
 
     codes: Sequence[Codes]
     weights: Floats | None
@@ -320,7 +319,7 @@ class _Wave(NamedTuple):
         part = wave.design.select(names)
 
         def narrow(coded: Coded) -> tuple[list[Codes], Floats | None, str]:
-            codes = [_narrowed(coded.codes[attribute.name], attribute) for attribute in part.attributes]
+            codes = [_narrowed(coded.codes[a.name], a.size, a.name in part.gaps) for a in part.attributes]
             return codes, coded.asked.weights, coded.library
 
         batches = list(over_reports(wave.reports, part, part.names, wave.survey, narrow))
@@ -334,7 +333,7 @@ class _Wave(NamedTuple):
     def counted(self, axes: Sequence[int], sizes: Sequence[int]) -> Counts:
         """Return the table of the reports that have all of some attributes."""
         codes, weights = [self.codes[axis] for axis in axes], self.weights
-        if gaps := [axis for axis in axes if self.design.attributes[axis].missing_is_public]:
+        if gaps := [axis for axis in axes if self.design.names[axis] in self.design.gaps]:
             there = np.all([self.codes[axis] < sizes[axis] for axis in gaps], axis=0)
             codes, weights = [column[there] for column in codes], None if weights is None else weights[there]
         cells = np.zeros(len(codes[0]), dtype=np.int64)
@@ -385,11 +384,11 @@ class _Reported(NamedTuple):
     """How many reports of equal weight tell as much, (Σw)²/Σw²; 0 if no report has all of the attributes."""
 
 
-def _narrowed(codes: Codes, attribute: Attribute) -> Codes:
+def _narrowed(codes: Codes, size: int, may_be_absent: bool) -> Codes:
     """Return codes in as few bytes as they need."""
-    if not attribute.missing_is_public:
-        return codes.astype(np.min_scalar_type(attribute.size - 1))
-    return np.where(codes == ABSENT, attribute.size, codes).astype(np.min_scalar_type(attribute.size))
+    if not may_be_absent:
+        return codes.astype(np.min_scalar_type(size - 1))
+    return np.where(codes == ABSENT, size, codes).astype(np.min_scalar_type(size))
 
 
 def _fitted(records: _Records, part: Design) -> Model:

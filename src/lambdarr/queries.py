@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lambdarr.conditions import product_of, times, worth
+from lambdarr.designs import check_together
 from lambdarr.errors import DataError
 from lambdarr.intervals import deviations, score_ends
 from lambdarr.surveys import Survey, check_inference, joined, sample_of
@@ -137,7 +138,6 @@ def query(
     (1.25, 0.0362)
     """
     survey = Survey(weights, strata, clusters)
-    check_inference(inference, is_complex=survey.is_complex)
     if condition is None:
         msg = "a query needs a condition: attribute → categories"
         raise DataError(msg)
@@ -145,6 +145,8 @@ def query(
         msg = "versus needs given: the two groups to compare"
         raise DataError(msg)
     waves = waves_of(reports, design, survey)
+    is_sampled = any(wave.design.is_sampled for wave in waves)
+    check_inference(inference, is_complex=survey.is_complex, is_sampled=is_sampled)
     asked = [name for part in (condition, given, versus) if isinstance(part, Mapping) for name in part]
     common = shared([wave.design for wave in waves], dict.fromkeys(asked)) if asked else waves[0].design
     functions = [product_of(common, condition, given)]
@@ -236,7 +238,9 @@ def _moments(wave: Wave, functions: Sequence[Product]) -> _Moments:
     doubles = [worth(channels, times(functions[i], functions[j])) for i, j in pairs]
 
     names = {name for function in functions for name in function}
-    about = wave.design.select(names) if names else None
+    about = wave.design.select(sorted(names)) if names else None
+    if about is not None:
+        check_together(about)
 
     def part(everyone: Coded) -> _Batch:
         coded = everyone if about is None else everyone.complete(about)

@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from lambdarr.designs import check_design, listed
+from lambdarr.client import drawn_set
+from lambdarr.designs import check_design, check_whole, listed
 from lambdarr.domain import ABSENT, Decoder, arrow_type, encode, has_declared_order
 from lambdarr.errors import DataError
 from lambdarr.parallel import ahead, in_order, worth_compiling
-from lambdarr.sampling import COMPILED_FROM, Span, randomize_code, report_span, source_of_words
+from lambdarr.sampling import COMPILED_FROM, Span, drawn_sets, randomize_code, report_span, source_of_words
 from lambdarr.sinks import check_target, write_file
 from lambdarr.sources import DELIMITERS, ENCODED, SEEDED, Source, check_present, format_of, open_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+
+    from numpy.typing import NDArray
 
     from lambdarr.designs import Design
     from lambdarr.domain import Attribute, Category
@@ -39,7 +42,8 @@ def randomize(
         The truths. Every column must be an attribute of the design, or be kept or dropped by name. A pandas index is
         released with the reports, so it has to be a plain count of the rows.
     design : Design
-        Attributes and their keep rates. Nulls of an attribute whose missing values are public stay where they are.
+        Attributes and their keep rates. Nulls of an attribute whose missing values are public stay where they are. If
+        it asks some of the attributes only, those of each record are drawn, and the others are null in the reports.
     keep : iterable of str
         Columns to release as they are, beside those that the design lists.
     drop : iterable of str
@@ -98,8 +102,37 @@ def randomize_file(
     return write_file(output, schema, batches, force=force)
 
 
-def randomize_record(record: Mapping[str, object], design: Design) -> dict[str, Category | None]:
+def draw_questions(design: Design) -> tuple[str, ...]:
+    """Return the names of the attributes to ask one respondent: all, or as many as the design asks, drawn at random.
+
+    Examples
+    --------
+    >>> import lambdarr as lr
+    >>> design = lr.design({"sex": ["F", "M"], "vote": ["A", "B"], "old": [True, False]}, epsilon=1, asked=2)
+    >>> len(lr.draw_questions(design))
+    2
+    """
+    check_design(design)
+    check_whole(design)
+    count = len(design.names)
+    return tuple(design.names[place] for place in drawn_set(design.asked or count, count))
+
+
+def randomize_record(
+    record: Mapping[str, object], design: Design, questions: Iterable[str] | None = None
+) -> dict[str, Category | None]:
     """Return one respondent's randomized record: local mode, one word of system randomness per answer.
+
+    Parameters
+    ----------
+    record : mapping
+        Attribute → answer.
+    design : Design
+        The published design.
+    questions : iterable of str, optional
+        What ``draw_questions`` drew, where the design asks some of the attributes only: the record answers these.
+        Without it the record answers every attribute, and which answers are reported is drawn here. Those that are not
+        come out as None, and a missing answer that is randomized as its text.
 
     Examples
     --------
@@ -115,14 +148,34 @@ def randomize_record(record: Mapping[str, object], design: Design) -> dict[str, 
     if unknown := [name for name in record if name not in design.names]:
         msg = f"the record has {unknown[0]!r}, which the design does not; a record holds the design's attributes only"
         raise DataError(msg)
+    asked = draw_questions(design) if questions is None else _checked(listed(questions), record, design)
     report: dict[str, Category | None] = {}
     for attribute, channel in zip(design.attributes, design.channels, strict=True):
+        report[attribute.name] = None
+        if questions is not None and attribute.name not in asked:
+            continue
         if attribute.name not in record:
-            msg = f"the record has no {attribute.name!r}; every attribute of the design is answered"
+            msg = f"the record has no {attribute.name!r}; every attribute that is asked is answered"
             raise DataError(msg)
-        truth = attribute.code(record[attribute.name])
-        report[attribute.name] = None if truth == ABSENT else attribute.values[randomize_code(truth, channel)]
+        truth = attribute.code(record[attribute.name])  # also of what is not asked: a record fits by itself, or not
+        if attribute.name in asked and truth != ABSENT:
+            value = attribute.values[randomize_code(truth, channel)]
+            # None is "not asked" where some are not
+            report[attribute.name] = attribute.missing if value is None and design.is_sampled else value
     return report
+
+
+def _checked(questions: tuple[str, ...], record: Mapping[str, object], design: Design) -> tuple[str, ...]:
+    """Return the questions, or say why they cannot be those that were drawn."""
+    check_whole(design)
+    count = design.asked or len(design.names)
+    if len(questions) != count or len(set(questions) & set(design.names)) != count:
+        msg = f"questions must be the names of {count} attributes of the design; draw them with lr.draw_questions"
+        raise DataError(msg)
+    if extra := [name for name in record if name not in questions]:
+        msg = f"the record has {extra[0]!r}, which was not asked; leave it out"
+        raise DataError(msg)
+    return questions
 
 
 def _randomized(
@@ -140,6 +193,7 @@ def _randomized(
     ``into`` is the format of the file they go to, if any. Reading, randomizing and whatever is done with the batches
     overlap; a few batches are in memory at a time.
     """
+    check_whole(design)
     words = source_of_words(rng)
     columns = _released_columns(source.names, design, keep=keep, drop=drop)
     stream = ahead(source.batches(columns, encoded=design.names if into else ()))
@@ -149,21 +203,28 @@ def _randomized(
     for attribute in design.attributes:  # a column of another type is refused before anything is made of it
         encode(attribute, first.column(attribute.name)[:0], as_text=source.as_text, first_row=1)
     decoders = {
-        attribute.name: _decoder(attribute, source, first.column(attribute.name), into)
+        attribute.name: _decoder(attribute, source, first.column(attribute.name), into, sampled=design.is_sampled)
         for attribute in design.attributes
     }
     schema = _schema(source, design, columns, decoders, into)
     if words.seeded:
         schema = schema.with_metadata({**(schema.metadata or {}), SEEDED: b"true"})
     pairs = {a.name: (a, c) for a, c in zip(design.attributes, design.channels, strict=True)}
+    places = {name: place for place, name in enumerate(design.names)}
+
+    def asked(records: int) -> NDArray[np.bool_] | None:
+        if design.asked is None:
+            return None
+        return drawn_sets(words, records, asked=design.asked, count=len(places))
 
     def jobs() -> Iterator[_Job]:
         first_row = 1
         for batch in itertools.chain([first], stream):
             # words are handed out here, in the order of the rows, whichever thread then uses them
+            sets = asked(batch.num_rows)
             spans = {name: words.span(batch.num_rows) for name in design.names}
             compiled = worth_compiling(first_row * len(design.names), enough=COMPILED_FROM)
-            yield _Job(batch, first_row, spans, compiled)
+            yield _Job(batch, first_row, sets, spans, compiled)
             first_row += batch.num_rows
 
     def report(job: _Job) -> pa.RecordBatch:
@@ -176,6 +237,8 @@ def _randomized(
                 report_span(truths, reports, channel, job.spans[name], compiled=job.compiled)
                 if attribute.missing_is_public:  # their words were drawn in bulk with the others, and go unused
                     reports[truths == ABSENT] = ABSENT
+                if job.asked is not None:
+                    reports[~job.asked[places[name]]] = ABSENT
                 arrays.append(decoders[name].column(reports))
             else:
                 arrays.append(column)
@@ -199,23 +262,23 @@ def _no_rows() -> DataError:
     return DataError("the table has no rows; there is nothing to randomize")
 
 
-def _decoder(attribute: Attribute, source: Source, column: pa.Array, into: str) -> Decoder:
+def _decoder(attribute: Attribute, source: Source, column: pa.Array, into: str, *, sampled: bool) -> Decoder:
     """Return what gives an attribute's reports the type that their destination asks for."""
     if into in DELIMITERS:
-        return Decoder(attribute, ENCODED, as_text=True)
+        return Decoder(attribute, ENCODED, as_text=True, sampled=sampled)
     kind = source.schema.field(attribute.name).type
     if pa.types.is_dictionary(kind):
         declared = has_declared_order(source.schema.field(attribute.name))
-        return Decoder(attribute, kind, declared=column.dictionary if declared else None)
+        return Decoder(attribute, kind, declared=column.dictionary if declared else None, sampled=sampled)
     if source.as_text or pa.types.is_null(kind):
         kind = arrow_type(attribute)
     # a file's text is written from codes; its schema says text all the same
-    return Decoder(attribute, ENCODED if into and pa.types.is_string(kind) else kind)
+    return Decoder(attribute, ENCODED if into and pa.types.is_string(kind) else kind, sampled=sampled)
 
 
 def _schema(source: Source, design: Design, columns: list[str], decoders: dict[str, Decoder], into: str) -> pa.Schema:
     """Return the declared types of the reports."""
-    missing = {attribute.name: attribute.missing is not None for attribute in design.attributes}
+    missing = {a.name: design.is_sampled or a.missing is not None for a in design.attributes}
     fields = []
     for name in columns:
         field = source.schema.field(name)
@@ -237,6 +300,8 @@ class _Job(NamedTuple):
 
     batch: pa.RecordBatch
     first_row: int
+    asked: NDArray[np.bool_] | None
+    """Who is asked what, a row per attribute; None if everyone is asked all."""
     spans: dict[str, Span]
     compiled: bool
 

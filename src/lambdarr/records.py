@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lambdarr.designs import check_together
 from lambdarr.domain import ABSENT
 from lambdarr.errors import DataError
 from lambdarr.sources import check_present, open_source
@@ -112,6 +113,8 @@ class Data:
         design = shared([wave.design for wave in waves], randomized) if randomized else None
         records, frames, start = [], [], 0
         for wave in waves:
+            if randomized:
+                check_together(wave.design.select(randomized))
             codes, asked, frame = _read(wave, randomized, public)
             complete = np.array(frame.notna().all(axis=1)) if public else np.ones(len(frame), dtype=bool)
             for column in codes.values():

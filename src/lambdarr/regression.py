@@ -306,9 +306,10 @@ def regress(
         msg = "method 'likelihood' is for the logistic and multinomial family; the linear one has moments only"
         raise DataError(msg)
     survey = Survey(weights, strata, clusters)
-    check_inference(inference, is_complex=survey.is_complex)
     given = {} if scores is None else scores
     waves = waves_of(reports, design, survey)
+    is_sampled = any(wave.design.is_sampled for wave in waves)
+    check_inference(inference, is_complex=survey.is_complex, is_sampled=is_sampled)
     read = Formula(formula)
     data = Data.of(waves, read.variables)
     if not isinstance(given, Mapping) or not set(given) <= set(data.names):

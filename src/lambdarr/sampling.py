@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES256
 from cryptography.hazmat.primitives.ciphers.modes import CTR
 
-from lambdarr.client import report_from_word
+from lambdarr.client import WORDS, report_from_word
 from lambdarr.errors import DesignError
 from lambdarr.parallel import over_range, worth_compiling
 
@@ -115,10 +115,7 @@ class SeededWords:
 
     def words(self, count: int) -> NDArray[np.uint32]:
         """Return the next words as an array."""
-        span, words = self.span(count), np.empty(count, dtype="<u4")
-        for start in range(0, count, BLOCK):
-            span.fill(words[start : start + BLOCK])
-        return words
+        return _words(self, count)
 
 
 def source_of_words(rng: Words | None) -> Words:
@@ -154,6 +151,41 @@ def randomize_codes(
 
     over_range(work, len(spans), threads=threads)
     return reports
+
+
+def drawn_sets(rng: Words, records: int, *, asked: int, count: int) -> NDArray[np.bool_]:
+    """Return which of ``count`` attributes each record is asked: a row per attribute, a column per record.
+
+    Every set of ``asked`` < ``count`` attributes is exactly as likely as any other. The rule is that of
+    ``client.drawn_set``, for many records at once.
+
+    Examples
+    --------
+    >>> drawn_sets(SeededWords(1), 4, asked=2, count=3).sum(axis=0)
+    array([2, 2, 2, 2])
+    """
+    chosen, every = np.zeros((count, records), dtype=np.bool_), np.arange(records)
+    for last in range(count - asked, count):
+        place = _drawn_below(rng, records, last + 1)
+        place = np.where(chosen[place, every], last, place)
+        chosen[place, every] = True
+    return chosen
+
+
+def _drawn_below(rng: Words, count: int, bound: int) -> NDArray[np.uint32]:
+    """Return uniform integers below a bound, one word for each; one beyond the last whole multiple is drawn again."""
+    width = np.uint32(WORDS // bound)
+    found = _words(rng, count) // width
+    while (again := np.flatnonzero(found >= bound)).size:
+        found[again] = _words(rng, again.size) // width
+    return found
+
+
+def _words(rng: Words, count: int) -> NDArray[np.uint32]:
+    span, words = rng.span(count), np.empty(count, dtype="<u4")
+    for start in range(0, count, BLOCK):
+        span.fill(words[start : start + BLOCK])
+    return words
 
 
 def report_span(truths: Codes, reports: Codes, channel: Channel, span: Span, *, compiled: bool) -> None:

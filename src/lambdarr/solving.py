@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from lambdarr.channel import MAX_SIZE, Channel, is_number
 from lambdarr.conditions import probabilities_of
-from lambdarr.designs import Design, listed
+from lambdarr.designs import Design, check_asked, listed
 from lambdarr.domain import Attribute, comparable, has_declared_order
 from lambdarr.errors import DataError, DesignError
 from lambdarr.optimizing import Bound, Budget, Problem, Relation, workload_of
@@ -50,6 +50,7 @@ def design(
     keep: Iterable[str] = (),
     missing: str = "",
     public_missing: Iterable[str] = (),
+    asked: int | None = None,
 ) -> Design:
     """Return a design: the attributes of a source, and the λ's that meet a target.
 
@@ -85,6 +86,9 @@ def design(
         The text of a missing value in a text file; a column that has any gets a missing category.
     public_missing : iterable of str
         Columns of the table whose missing values are public: released as they are, and no category.
+    asked : int, optional
+        How many of the attributes each respondent answers, drawn at random; all by default. A joint ε is then spread
+        over as many, which allows a larger λ. Joint bits are those of the answers that are given, on average.
 
     Examples
     --------
@@ -95,9 +99,13 @@ def design(
     >>> best = lr.design({"sex": ["F", "M"], "vote": ["A", "B", "C"], "age": range(9)}, epsilon=4, workload=2)
     >>> best.epsilon, best.certificate.equal_epsilon / best.certificate.error
     (4.0, 1.212)
+    >>> both, one = (lr.design({"sex": ["F", "M"], "vote": ["A", "B", "C"]}, epsilon=1, asked=m) for m in (2, 1))
+    >>> [channel.lam for channel in both.channels], [channel.lam for channel in one.channels], one.epsilon
+    ([0.245, 0.178], [0.462, 0.364], 1.0)
     """
     kept = listed(keep)
     attributes = _attributes(source, columns=columns, keep=kept, missing=missing, public=listed(public_missing))
+    check_asked(asked, len(attributes))
     targets = {
         "lam": lam, "strength": strength, "bits": bits, "epsilon": epsilon, "truthfulness": truthfulness,
         "posterior": posterior,
@@ -105,7 +113,10 @@ def design(
     given = {name: target for name, target in targets.items() if target is not None}
     priors = _priors(attributes, prior)
     if workload is None and not any((at_least, at_most, preserve, hide)):
-        return Design(attributes, _channels(attributes, given, priors), kept)
+        return Design(attributes, _channels(attributes, given, priors, asked or len(attributes)), kept, asked)
+    if asked is not None:
+        msg = "asked goes with plain targets; lr.compare_asked says how many to ask, before floors or a workload"
+        raise DesignError(msg)
     demands = [
         *_wanted(attributes, given, priors),
         *_limits(attributes, "at least", at_least or {}, priors),
@@ -236,7 +247,7 @@ def _read_text(name: str, texts: list[str]) -> list[Category]:
 
 
 def _channels(
-    attributes: tuple[Attribute, ...], targets: dict[str, Target], priors: dict[str, Any]
+    attributes: tuple[Attribute, ...], targets: dict[str, Target], priors: dict[str, Any], asked: int
 ) -> tuple[Channel, ...]:
     if not targets:
         msg = "a design needs a target: lam, strength, bits, epsilon, truthfulness or posterior"
@@ -252,7 +263,7 @@ def _channels(
             msg = f"targets must be one number, or mappings that share the attributes; got {' and '.join(targets)}"
             raise DesignError(msg)
         else:
-            spread = _SPREAD[kind](attributes, target)
+            spread = _SPREAD[kind](attributes, target, asked)
         for name, value in spread.items():
             if name in shares:
                 msg = f"attribute {name!r} has two targets, {shares[name][0]} and {kind}; give it one"
@@ -281,29 +292,29 @@ def _channel(attribute: Attribute, kind: str, value: float, priors: dict[str, An
         raise DesignError(msg) from None
 
 
-def _same(attributes: tuple[Attribute, ...], value: float) -> dict[str, float]:
+def _same(attributes: tuple[Attribute, ...], value: float, asked: int) -> dict[str, float]:
     return {attribute.name: value for attribute in attributes}
 
 
-def _bits_by_size(attributes: tuple[Attribute, ...], bits: float) -> dict[str, float]:
-    available = math.fsum(math.log2(attribute.size) for attribute in attributes)
+def _bits_by_size(attributes: tuple[Attribute, ...], bits: float, asked: int) -> dict[str, float]:
+    available = math.fsum(math.log2(attribute.size) for attribute in attributes) * (asked / len(attributes))
     if not is_number(bits) or not 0 <= bits < available:  # also catches nan
         msg = (
-            f"bits must be in [0, {available:.6g}), got {bits!r}; the attributes hold Σ log₂ r = {available:.6g} bits, "
+            f"bits must be in [0, {available:.6g}), got {bits!r}; what is asked holds Σ log₂ r = {available:.6g} bits, "
             "reached only by λ = 0"
         )
         raise DesignError(msg)
     return {attribute.name: math.log2(attribute.size) * (bits / available) for attribute in attributes}
 
 
-def _epsilon_in_parts(attributes: tuple[Attribute, ...], epsilon: float) -> dict[str, float]:
+def _epsilon_in_parts(attributes: tuple[Attribute, ...], epsilon: float, asked: int) -> dict[str, float]:
     if not is_number(epsilon) or not epsilon > 0:  # also catches nan
         msg = f"epsilon must be a positive number, got {epsilon!r}; ε = 0 needs λ = 0, which reports nothing"
         raise DesignError(msg)
-    return _same(attributes, epsilon / len(attributes))
+    return _same(attributes, epsilon / asked, asked)
 
 
-_SPREAD: dict[str, Callable[[tuple[Attribute, ...], float], dict[str, float]]] = {
+_SPREAD: dict[str, Callable[[tuple[Attribute, ...], float, int], dict[str, float]]] = {
     "lam": _same,
     "strength": _same,
     "bits": _bits_by_size,
@@ -332,7 +343,7 @@ def _wanted(attributes: tuple[Attribute, ...], targets: dict[str, Target], prior
         if isinstance(target, Mapping) or kind in ("lam", "truthfulness", "posterior"):
             demands += _limits(attributes, "=", {kind: target}, priors)
             continue
-        _SPREAD[kind](attributes, target)  # which checks it
+        _SPREAD[kind](attributes, target, len(attributes))  # which checks it
         if any(isinstance(demand, Budget) for demand in demands):
             msg = f"there can be one joint budget, got {' and '.join(targets)}; give others for each attribute"
             raise DesignError(msg)

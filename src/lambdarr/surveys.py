@@ -44,8 +44,8 @@ class Survey(NamedTuple):
         return self.strata is not None or self.clusters is not None
 
 
-def check_inference(inference: str, *, is_complex: bool) -> None:
-    """Refuse an inference that is none, or that a sample with strata or clusters cannot have."""
+def check_inference(inference: str, *, is_complex: bool, is_sampled: bool = False) -> None:
+    """Refuse an inference that is none, or that strata, clusters or a sample of the attributes cannot have."""
     if inference not in ("population", "finite"):
         msg = f"inference must be 'population' or 'finite', got {inference!r}"
         raise DataError(msg)
@@ -53,6 +53,12 @@ def check_inference(inference: str, *, is_complex: bool) -> None:
         msg = (
             "strata and clusters say how people were sampled, and with inference 'finite' nobody was: the file is the "
             "population; leave them out, or ask for 'population'"
+        )
+        raise DataError(msg)
+    if inference == "finite" and is_sampled:
+        msg = (
+            "not everyone was asked everything, so those who have an answer are a sample, and with inference 'finite' "
+            "nobody is; ask for 'population', whose errors are on the safe side for the file"
         )
         raise DataError(msg)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from lambdarr.designs import check_design, listed
+from lambdarr.designs import check_design, check_together, listed
 from lambdarr.domain import ABSENT, encode
 from lambdarr.errors import DataError
 from lambdarr.parallel import ahead, in_order, worth_compiling
@@ -50,7 +50,8 @@ class Counts:
     values : array
         Number of reports per cell, or the sum of their weights.
     n : int
-        Number of reports that have all of these attributes: where missing values are public, the others are left out.
+        Number of reports that have all of these attributes: where missing values are public, or not everyone was asked
+        all of them, the others are left out.
     squares : array, optional
         Sum of the squared weights per cell; None if the reports are not weighted.
     clustered : Clustered, optional
@@ -200,6 +201,7 @@ def tallied(reports: Any, design: Design, tables: Sequence[Iterable[str]], surve
     """Return the counts of several tables, of a sample."""
     parts = [design.select(attributes) for attributes in tables]
     for part in parts:
+        check_together(part)
         _check_cells(part)
 
     def count(coded: Coded) -> _Counted:
@@ -259,7 +261,7 @@ class Coded(NamedTuple):
 
     def complete(self, part: Design) -> Coded:
         """Return the reports that have all attributes of a part of the design; usually all of them do."""
-        if not part.public_missing:
+        if not part.gaps:
             return self
         there = self._there(part)
         return self._replace(
@@ -270,14 +272,14 @@ class Coded(NamedTuple):
 
     def filled(self, part: Design, values: NDArray[Number], absent: int = -1) -> NDArray[Number]:
         """Return values of complete reports in the places of all: clusters also have those who did not answer."""
-        if not part.public_missing:
+        if not part.gaps:
             return values
         result = np.full((*values.shape[:-1], self.rows), absent, dtype=values.dtype)
         result[..., self._there(part)] = values
         return result
 
     def _there(self, part: Design) -> NDArray[np.bool_]:
-        return np.asarray(np.all([self.codes[name] != ABSENT for name in part.public_missing], axis=0))
+        return np.asarray(np.all([self.codes[name] != ABSENT for name in part.gaps], axis=0))
 
 
 def check_complete(n: int, names: Iterable[str]) -> None:
@@ -319,7 +321,13 @@ def over_reports(
     def coded(job: tuple[pa.RecordBatch, int, Asked]) -> tuple[int, Result]:
         batch, row, asked = job
         codes = {
-            name: encode(attribute, batch.column(name), as_text=source.as_text, first_row=row + 1)
+            name: encode(
+                attribute,
+                batch.column(name),
+                as_text=source.as_text,
+                first_row=row + 1,
+                sampled=design.is_sampled,
+            )
             for name, attribute in attributes.items()
         }
         beside = {name: batch.column(name) for name in public}

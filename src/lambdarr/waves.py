@@ -90,4 +90,8 @@ def shared(designs: Sequence[Design], names: Iterable[str]) -> Design:
     smallest = [
         min(channels, key=lambda channel: channel.lam) for channels in zip(*(p.channels for p in parts), strict=True)
     ]
-    return Design(parts[0].attributes, tuple(smallest))
+    # reports may lack what any wave did not ask
+    sampled = min(
+        (part for part in parts if part.asked is not None), key=lambda part: part.asked or 0, default=parts[0]
+    )
+    return Design(parts[0].attributes, tuple(smallest), asked=sampled.asked, out_of=sampled.out_of)

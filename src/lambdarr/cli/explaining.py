@@ -73,7 +73,7 @@ def plan(
 def audit(design: DesignArgument, as_json: JsonOption = False) -> None:
     """Audit a design: what one report gives away, attribute by attribute and for the whole record."""
     import lambdarr
-    from lambdarr.reporting.designs import audit_table, audit_values, public_missing_sentence
+    from lambdarr.reporting.designs import asked_sentence, audit_table, audit_values, public_missing_sentence
 
     found = lambdarr.audit(lambdarr.Design.load(design))
     if as_json:
@@ -85,6 +85,8 @@ def audit(design: DesignArgument, as_json: JsonOption = False) -> None:
         "the chance that a report is the truth. capacity: the most bits that a report can tell. gain and posterior: "
         "by how much a report raises the chance of guessing right of someone who knew nothing before, and to what."
     )
+    if found.asked is not None:
+        say(asked_sentence(found.asked, len(found.attributes)))
     if found.released:
         say(f"Released unrandomized: {', '.join(found.released)}. Nothing above protects it.")
     if found.public_missing:

@@ -88,6 +88,9 @@ def design(
     public_missing: Annotated[
         str | None, typer.Option(help="Columns whose missing values are public and pass unrandomized, as a,b,c.")
     ] = None,
+    asked: Annotated[
+        int | None, typer.Option(help="How many of the attributes each respondent answers; all by default.")
+    ] = None,
     force: ForceOption = False,
 ) -> None:
     """Make a design: find the categories of a file's columns and the λ's that meet a target.
@@ -115,6 +118,7 @@ def design(
         at_most=limits_in("at-most", at_most or []),
         preserve=relations_in("preserve", preserve or []),
         hide=relations_in("hide", hide or []),
+        asked=asked,
         **{kind: target_in(kind, texts) for kind, texts in targets.items() if texts},
     )
     with replacing(output, force=force) as file:
@@ -150,7 +154,7 @@ def randomize(
     A column that the design does not know is an error, unless it is kept or dropped by name.
     """
     import lambdarr
-    from lambdarr.reporting.designs import public_missing_sentence
+    from lambdarr.reporting.designs import asked_sentence, public_missing_sentence
     from lambdarr.sinks import check_target
 
     loaded = lambdarr.Design.load(design)
@@ -162,6 +166,8 @@ def randomize(
     say(f"{rows:,} records randomized into {output}.")
     if released := loaded.keeping(names_in(keep)).released:
         say(f"Released unrandomized: {', '.join(released)}.")
+    if loaded.asked is not None:
+        say(asked_sentence(loaded.asked, len(loaded.names)))
     if loaded.public_missing:
         say(public_missing_sentence(loaded.public_missing))
 

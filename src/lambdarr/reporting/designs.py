@@ -38,6 +38,7 @@ def design_values(design: Design) -> dict[str, Any]:
         "attenuation": design.attenuation().tolist(),
         "released": list(design.released),
         "public_missing": list(design.public_missing),
+        "asked": design.asked,
     }
 
 
@@ -74,8 +75,8 @@ def _cells(design: Design) -> str:
 
 
 def attenuation_table(design: Design) -> Table | None:
-    """Return λᵢ λⱼ as a table, or None if there is one attribute or too many to print."""
-    if not 1 < len(design.names) <= _WIDEST_ATTENUATION:
+    """Return λᵢ λⱼ as a table, or None if nobody answers two attributes, or there are too many to print."""
+    if not 1 < len(design.names) <= _WIDEST_ATTENUATION or design.asked == 1:
         return None
     table = Table(title="Share of each covariance that the reports keep, λᵢ λⱼ")
     table.add_column("")
@@ -90,12 +91,14 @@ def design_sentences(design: Design) -> list[str]:
     """Return what the design means, in words."""
     share = f"{design.truthfulness:.1%}" if design.truthfulness >= 0.001 else "Less than 0.1%"
     said = [
-        f"{share} of the reported records are true in every attribute.",
-        f"The inverse of the full joint may amplify noise up to {design.noise_amplification:,.3g} times; "
+        f"{share} of the reported records are true in every attribute{' that was asked' if design.is_sampled else ''}.",
+        f"The inverse of {_largest_table(design)} may amplify noise up to {design.noise_amplification:,.3g} times; "
         "tables of few attributes fare better.",
     ]
+    if design.is_sampled:
+        said.insert(0, asked_sentence(design.asked, len(design.names)))
     if not math.isinf(design.epsilon):
-        said.insert(1, f"No whole report can shift the odds about anyone by more than {_odds(design.epsilon)} to 1.")
+        said.insert(-1, f"No whole report can shift the odds about anyone by more than {_odds(design.epsilon)} to 1.")
     if design.released:
         said.append(f"Released unrandomized: {', '.join(design.released)}. Nothing here protects that.")
     if design.public_missing:
@@ -119,6 +122,18 @@ def _certified(certificate: Certificate) -> str:
 def public_missing_sentence(names: Sequence[str]) -> str:
     """Return in words that some attributes' missing values are not protected."""
     return f"Missing values are public, and not protected: everyone sees who has no answer to {', '.join(names)}."
+
+
+def asked_sentence(asked: int | None, count: int) -> str:
+    """Return in words that respondents answer some of the attributes only."""
+    return (
+        f"Each respondent answers {asked} of the {count} attributes, drawn at random; which ones is public. An "
+        f"attribute's row is about an answer that is given; the joint's ε is of the {asked} attributes that leak most."
+    )
+
+
+def _largest_table(design: Design) -> str:
+    return f"a table of {design.asked} attributes" if design.is_sampled else "the full joint"
 
 
 def _odds(epsilon: float) -> str:

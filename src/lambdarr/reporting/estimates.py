@@ -91,7 +91,7 @@ def estimate_table(estimate: Estimate, level: float, *, truth: Any = None, most:
         table.add_column(heading, justify="right", no_wrap=True)
     labels = [attribute.labels for attribute in estimate.design.attributes]
     total = estimate.counts.total
-    complete = " with every answer" if estimate.design.public_missing else ""
+    complete = " with every answer" if estimate.design.gaps else ""
     weighted = ", weighted" if estimate.counts.squares is not None else ""
     table.caption = (
         f"{estimate.n:,} reports{complete}{weighted}; errors for {INFERENCES[estimate.inference]}.\n"
