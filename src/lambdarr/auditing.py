@@ -164,7 +164,7 @@ class Audit:
     def shuffled(self, n: int, delta: float = 1e-6) -> float:
         """Return the ε of the record after its report is shuffled among n of them, with a chance δ of more.
 
-        Eq. (44) of docs/theory.md, the closed form of Feldman, McMillan and Talwar (Hiding Among the Clones, FOCS 2021):
+        Eq. (44) of docs/theory.md, by Feldman, McMillan and Talwar (Hiding Among the Clones, FOCS 2021):
         an upper bound, and a weak one where ε is large. Where it says nothing, the ε of the report itself is returned.
 
         Examples
