@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check setup bench accuracy regression classifiers docs clean
+.PHONY: demo test check setup bench accuracy regression classifiers measured docs clean
 
 demo: .venv/.lambdarr
 	$(BIN)/lambdarr demo demo
@@ -34,6 +34,9 @@ regression: setup
 
 classifiers: setup
 	$(BIN)/python -m benchmarks.classifiers
+
+measured: setup
+	$(BIN)/python -m benchmarks.measured
 
 clean:
 	rm -rf .venv demo site

@@ -23,6 +23,7 @@ _HOMES = {
     "Interval": "intervals",
     "LambdarrError": "errors",
     "Leak": "auditing",
+    "Measurement": "measuring",
     "MissingExtraError": "errors",
     "Model": "models",
     "Regression": "regression",
@@ -34,6 +35,7 @@ _HOMES = {
     "design": "solving",
     "estimate": "estimation",
     "kronecker": "",
+    "measure": "measuring",
     "model": "models",
     "query": "queries",
     "randomize": "randomization",
@@ -59,6 +61,7 @@ __all__ = [
     "Interval",
     "LambdarrError",
     "Leak",
+    "Measurement",
     "MissingExtraError",
     "Model",
     "Regression",
@@ -70,6 +73,7 @@ __all__ = [
     "design",
     "estimate",
     "kronecker",
+    "measure",
     "model",
     "query",
     "randomize",
@@ -92,6 +96,7 @@ if TYPE_CHECKING:
     from lambdarr.estimation import Estimate, estimate
     from lambdarr.indicators import unbiased
     from lambdarr.intervals import Interval
+    from lambdarr.measuring import Measurement, measure
     from lambdarr.models import Model, model
     from lambdarr.queries import Answer, query
     from lambdarr.randomization import randomize, randomize_file, randomize_record
