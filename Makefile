@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check setup bench accuracy regression classifiers asking docs clean
+.PHONY: demo test check setup bench accuracy regression classifiers asking measured docs clean
 
 demo: .venv/.lambdarr
 	$(BIN)/lambdarr demo demo
@@ -37,6 +37,9 @@ classifiers: setup
 
 asking: setup
 	$(BIN)/python -m benchmarks.asking
+
+measured: setup
+	$(BIN)/python -m benchmarks.measured
 
 clean:
 	rm -rf .venv demo site

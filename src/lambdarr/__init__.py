@@ -23,6 +23,7 @@ _HOMES = {
     "Interval": "intervals",
     "LambdarrError": "errors",
     "Leak": "auditing",
+    "Measurement": "measuring",
     "MissingExtraError": "errors",
     "Model": "models",
     "Plan": "planning",
@@ -37,6 +38,7 @@ _HOMES = {
     "draw_questions": "randomization",
     "estimate": "estimation",
     "kronecker": "",
+    "measure": "measuring",
     "model": "models",
     "plan": "planning",
     "query": "queries",
@@ -64,6 +66,7 @@ __all__ = [
     "Interval",
     "LambdarrError",
     "Leak",
+    "Measurement",
     "MissingExtraError",
     "Model",
     "Plan",
@@ -78,6 +81,7 @@ __all__ = [
     "draw_questions",
     "estimate",
     "kronecker",
+    "measure",
     "model",
     "plan",
     "query",
@@ -103,6 +107,7 @@ if TYPE_CHECKING:
     from lambdarr.estimation import Estimate, estimate
     from lambdarr.indicators import unbiased
     from lambdarr.intervals import Interval
+    from lambdarr.measuring import Measurement, measure
     from lambdarr.models import Model, model
     from lambdarr.planning import Plan, plan, readable_order
     from lambdarr.queries import Answer, query

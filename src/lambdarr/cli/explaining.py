@@ -1,13 +1,22 @@
 """Commands that explain, and need no reports: plan, audit, paper, demo."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
-from lambdarr.cli.options import DesignArgument, JsonOption, LevelOption, condition_in, names_in
-from lambdarr.cli.output import print_json, print_table, say
+from lambdarr.cli.options import (
+    DesignArgument,
+    JsonOption,
+    LevelOption,
+    ModeChoice,
+    condition_in,
+    names_in,
+    randomizer_in,
+)
+from lambdarr.cli.output import Progress, print_json, print_table, say, to_stderr
+from lambdarr.errors import DesignError
 
 commands = typer.Typer()
 
@@ -69,13 +78,47 @@ def plan(
     say(f"With so many, {what} are worth reading by the exact inverse.")
 
 
-@commands.command(epilog="Example: lambdarr audit design.json --json")
-def audit(design: DesignArgument, as_json: JsonOption = False) -> None:
-    """Audit a design: what one report gives away, attribute by attribute and for the whole record."""
+@commands.command(epilog="Example: lambdarr audit design.json --measure --randomizer survey:randomize --draws 100000")
+def audit(
+    design: DesignArgument,
+    as_json: JsonOption = False,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="Run a randomizer and look at its reports; exit code 1 if it fails.")
+    ] = False,
+    randomizer: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE:FUNCTION|URL",
+            help="What to run: a function of a module here or installed, or an endpoint; lambdarr's own by default.",
+        ),
+    ] = None,
+    mode: Annotated[
+        ModeChoice | None,
+        typer.Option(
+            help="How truths are handed over. lambdarr's own: table, file, record or client; a function: records (a "
+            "list of dicts), table (PyArrow) or record."
+        ),
+    ] = None,
+    draws: Annotated[int | None, typer.Option(help="How many records to randomize; 1000000 by default.")] = None,
+    confidence: Annotated[float | None, typer.Option(help="Confidence of the bounds; 0.99 by default.")] = None,
+) -> None:
+    """Audit a design: what one report gives away, attribute by attribute and for the whole record.
+
+    With --measure, a randomizer is run on made-up records: a lower bound on its ε, and checks of every cell and row.
+    """
     import lambdarr
     from lambdarr.reporting.designs import asked_sentence, audit_table, audit_values, public_missing_sentence
 
-    found = lambdarr.audit(lambdarr.Design.load(design))
+    loaded = lambdarr.Design.load(design)
+    options = {"mode": None if mode is None else mode.value, "draws": draws, "confidence": confidence}
+    given = {name: value for name, value in options.items() if value is not None}
+    if measure:
+        _measure(loaded, randomizer, given, as_json=as_json)
+        return
+    if randomizer is not None or given:
+        msg = f"--{'randomizer' if randomizer is not None else next(iter(given))} needs --measure; add it"
+        raise DesignError(msg)
+    found = lambdarr.audit(loaded)
     if as_json:
         print_json(audit_values(found))
         return
@@ -91,6 +134,23 @@ def audit(design: DesignArgument, as_json: JsonOption = False) -> None:
         say(f"Released unrandomized: {', '.join(found.released)}. Nothing above protects it.")
     if found.public_missing:
         say(public_missing_sentence(found.public_missing))
+
+
+def _measure(design: Any, randomizer: str | None, options: dict[str, Any], *, as_json: bool) -> None:
+    import lambdarr
+    from lambdarr.reporting.measurements import measurement_sentences, measurement_table
+
+    with Progress("Measuring") as progress:
+        measured = lambdarr.measure(design, randomizer_in(randomizer), progress=progress, **options)
+    if as_json:
+        print_json(measured.to_dict())
+    else:
+        print_table(measurement_table(measured))
+        for sentence in measurement_sentences(measured):
+            say(sentence)
+    if not measured.passed:
+        to_stderr(f"Failed: {measured.reason}")
+        raise typer.Exit(1)
 
 
 @commands.command(epilog="Example: lambdarr paper --json")

@@ -59,6 +59,16 @@ class MethodChoice(StrEnum):
     INDEPENDENCE = "independence"
 
 
+class ModeChoice(StrEnum):
+    """How truths are handed to the randomizer that is measured."""
+
+    TABLE = "table"
+    FILE = "file"
+    RECORD = "record"
+    CLIENT = "client"
+    RECORDS = "records"
+
+
 ReportsArgument = Annotated[Path, typer.Argument(help="The file of reports: CSV, TSV, Parquet or Arrow.")]
 LevelOption = Annotated[float, typer.Option(help="Level of the confidence intervals.")]
 WeightsOption = Annotated[str | None, typer.Option(help="Column of survey weights.")]
@@ -98,6 +108,33 @@ def waves_in(reports: Path, design: Path, more: list[str] | None) -> list[tuple[
             raise DesignError(msg)
         waves.append((Path(file), lambdarr.Design.load(made_with)))
     return waves
+
+
+def randomizer_in(text: str | None) -> Any:
+    """Return the function that MODULE:FUNCTION names; an address, or nothing, as it is."""
+    import sys
+    from importlib import import_module
+
+    if text is None or "://" in text:
+        return text
+    module, colon, path = text.partition(":")
+    if not (module and colon and path):
+        msg = f"--randomizer must be MODULE:FUNCTION or an http(s) address, got {text!r}"
+        raise DesignError(msg)
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # as `python -m` does: a module in the present folder is found
+    try:
+        found: Any = import_module(module)
+        for name in path.split("."):
+            found = getattr(found, name)
+    except Exception as error:
+        what = str(error) if isinstance(error, ImportError | AttributeError) else type(error).__name__
+        msg = f"--randomizer {text!r} cannot be imported ({what}); is the module in this folder or installed?"
+        raise DesignError(msg) from None
+    if not callable(found):
+        msg = f"--randomizer {text!r} must name a function, and it is of type {type(found).__name__}"
+        raise DesignError(msg)
+    return found
 
 
 def names_in(text: str | None) -> list[str]:

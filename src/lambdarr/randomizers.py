@@ -1,0 +1,324 @@
+"""Whatever turns truths into reports, behind one face: codes in, codes out.
+
+This library's own randomizer in each of its modes, a Python function, or an HTTP endpoint. ``measuring.py`` watches
+them from outside, so nothing here knows how they draw.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from lambdarr.client import Client
+from lambdarr.domain import ABSENT, Decoder, arrow_type, encode
+from lambdarr.errors import DataError, DesignError, LambdarrError, SourceError
+from lambdarr.randomization import randomize, randomize_file, randomize_record
+from lambdarr.sampling import source_of_words
+from lambdarr.sinks import write_file
+from lambdarr.sources import ENCODED, open_source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from lambdarr.designs import Design
+    from lambdarr.domain import Attribute, Codes
+    from lambdarr.sampling import Words
+
+Mode = Literal["table", "file", "record", "client", "records"]
+OWN_MODES = "table", "file", "record", "client"
+FUNCTION_MODES = "records", "table", "record"
+
+Run = Callable[["Sequence[Codes]"], "list[Codes]"]
+
+_SECONDS = 60
+"""How long an endpoint may take for one call."""
+
+_LARGE_FILE = 1_000
+"""Rows from which the file mode uses Parquet; smaller ones are CSV, so that both ways are measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Randomizer:
+    """A randomizer of one design: a column of codes per attribute goes in, and one comes out.
+
+    Parameters
+    ----------
+    name : str
+        What it is called in results.
+    run : callable
+        Takes the truths, one array of codes per attribute of the design, and returns the reports.
+    largest : int
+        The most rows that one call should have.
+    """
+
+    name: str
+    run: Run
+    largest: int
+
+
+@contextlib.contextmanager
+def opened(
+    randomizer: Callable[[Any], Any] | str | None, design: Design, *, mode: Mode | None, rng: Words | None
+) -> Iterator[Randomizer]:
+    """Yield the randomizer that was asked for; what it needs is gone afterwards."""
+    if rng is not None and (randomizer is not None or mode not in (None, "table", "file")):
+        msg = "rng must be None here; a seed is for this library's own randomizer in the modes table and file"
+        raise DesignError(msg)
+    source_of_words(rng)
+    if randomizer is None:
+        chosen = _checked(mode or "table", OWN_MODES, "lambdarr's own randomizer")
+        with tempfile.TemporaryDirectory(prefix="lambdarr-") as folder:
+            yield _own(design, chosen, rng, Path(folder))
+    elif isinstance(randomizer, str):
+        _checked(mode or "records", ("records",), "an endpoint")
+        yield _endpoint(randomizer, design)
+    elif callable(randomizer):
+        yield _function(randomizer, design, _checked(mode or "records", FUNCTION_MODES, "a function"))
+    else:
+        msg = (
+            f"randomizer must be None (lambdarr's own), a function or the address of an endpoint, "
+            f"got {type(randomizer).__name__}"
+        )
+        raise DesignError(msg)
+
+
+def _checked(mode: str, known: Sequence[str], who: str) -> str:
+    if mode not in known:
+        msg = f"mode of {who} must be one of {', '.join(known)}, got {mode!r}"
+        raise DesignError(msg)
+    return mode
+
+
+# This library's own.
+
+
+def _own(design: Design, mode: str, rng: Words | None, folder: Path) -> Randomizer:
+    name = f"lambdarr ({mode})"
+    if mode == "record":
+        return Randomizer(name, _one_by_one(lambda record: randomize_record(record, design), design), 1 << 16)
+    if mode == "client":
+        return Randomizer(name, _one_by_one(Client(design.to_json()).randomize, design), 1 << 16)
+    if mode == "table":
+
+        def run(truths: Sequence[Codes]) -> list[Codes]:
+            table = _table(design, truths, encoded=True)
+            return _codes_of_table(randomize(table, design, rng=rng), design, len(truths[0]))
+
+        return Randomizer(name, run, 1 << 20)
+
+    def run_file(truths: Sequence[Codes]) -> list[Codes]:
+        ending = "parquet" if len(truths[0]) >= _LARGE_FILE else "csv"
+        source, output = folder / f"truths.{ending}", folder / f"reports.{ending}"
+        table = _table(design, truths, encoded=False, as_text=ending == "csv")
+        write_file(source, table.schema, table.to_batches(), force=True)
+        randomize_file(source, output, design, force=True, rng=rng)
+        return _codes_of_table(output, design, len(truths[0]))
+
+    return Randomizer(name, run_file, 1 << 20)
+
+
+def _one_by_one(report: Callable[[dict[str, Any]], Any], design: Design) -> Run:
+    def run(truths: Sequence[Codes]) -> list[Codes]:
+        records = _records(design, truths)
+        return _codes_of_records([report(record) for record in records], design, len(records))
+
+    return run
+
+
+# A function of the user's.
+
+
+def _function(function: Callable[[Any], Any], design: Design, mode: str) -> Randomizer:
+    name = f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', type(function).__name__)}"
+
+    def guarded(argument: Any, rows: int) -> Any:
+        try:
+            return function(argument)
+        except Exception as error:
+            # what it says may quote a value; the type is enough here, and Python shows the rest
+            msg = f"the randomizer raised {type(error).__name__} in a call of {rows:,} rows; try it on such a {mode}"
+            raise DataError(msg) from error
+
+    if mode == "record":
+        return Randomizer(name, _one_by_one(lambda record: guarded(record, 1), design), 1 << 16)
+
+    def run(truths: Sequence[Codes]) -> list[Codes]:
+        rows = len(truths[0])
+        argument = _table(design, truths, encoded=False) if mode == "table" else _records(design, truths)
+        return _codes_of_any(guarded(argument, rows), design, rows)
+
+    return Randomizer(name, run, 1 << 20 if mode == "table" else 1 << 16)
+
+
+# An endpoint.
+
+
+def _endpoint(address: str, design: Design) -> Randomizer:
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        msg = "randomizer must be an http:// or https:// address if it is a text; give a function itself"
+        raise DesignError(msg)
+    name = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"  # a password or token is not repeated
+
+    def run(truths: Sequence[Codes]) -> list[Codes]:
+        rows = len(truths[0])
+        return _codes_of_records(_posted(address, name, _records(design, truths)), design, rows)
+
+    return Randomizer(name, run, 1_000)
+
+
+def _posted(address: str, name: str, records: list[dict[str, Any]]) -> Any:
+    import http.client
+    from urllib.error import HTTPError, URLError
+    from urllib.request import Request, urlopen
+
+    body = json.dumps(records, ensure_ascii=False).encode()
+    headers = {"Content-Type": "application/json", "Accept": "application/json"}
+    try:
+        with urlopen(Request(address, data=body, headers=headers), timeout=_SECONDS) as response:
+            answer = response.read()
+    except HTTPError as error:
+        error.close()
+        msg = f"{name} answered with status {error.code}; it must take a JSON array of records by POST"
+        raise SourceError(msg) from None
+    except (URLError, http.client.HTTPException, OSError, ValueError) as error:
+        cause = getattr(error, "reason", error)
+        msg = f"cannot reach {name} ({type(cause).__name__}); is it running, and is the address right?"
+        raise SourceError(msg) from None
+    try:
+        return json.loads(answer)
+    except (ValueError, RecursionError):
+        msg = f"{name} must answer with a JSON array of reports, and this is no JSON"
+        raise DataError(msg) from None
+
+
+# Codes → what randomizers take.
+
+
+def _table(design: Design, truths: Sequence[Codes], *, encoded: bool, as_text: bool = False) -> pa.Table:
+    columns = {}
+    for attribute, codes in zip(design.attributes, truths, strict=True):
+        kind = arrow_type(attribute)
+        if as_text:
+            kind = pa.string()
+        elif encoded and pa.types.is_string(kind):
+            kind = ENCODED
+        columns[attribute.name] = Decoder(attribute, kind, as_text=as_text).column(codes)
+    return pa.table(columns)
+
+
+def _records(design: Design, truths: Sequence[Codes]) -> list[dict[str, Any]]:
+    columns = [
+        [attribute.values[code] for code in codes.tolist()]
+        for attribute, codes in zip(design.attributes, truths, strict=True)
+    ]
+    return [dict(zip(design.names, answers, strict=True)) for answers in zip(*columns, strict=True)]
+
+
+# What randomizers give → codes.
+
+
+def _codes_of_any(reports: Any, design: Design, rows: int) -> list[Codes]:
+    """Return the codes of a list of records, or of any table that lambdarr reads."""
+    return (_codes_of_records if isinstance(reports, list) else _codes_of_table)(reports, design, rows)
+
+
+def _codes_of_table(reports: Any, design: Design, rows: int) -> list[Codes]:
+    if isinstance(reports, str):
+        msg = "the randomizer must return a table or a list of records, got str"
+        raise DataError(msg)
+    with _told_of_the_randomizer():
+        source = open_source(reports)
+    _check_columns(source.names, design)
+    pieces: list[list[Codes]] = [[] for _ in design.names]
+    with _told_of_the_randomizer():
+        first_row = 1
+        for batch in source.batches(design.names, encoded=design.names):
+            for attribute, column, piece in zip(design.attributes, batch.columns, pieces, strict=True):
+                piece.append(encode(attribute, column, as_text=source.as_text, first_row=first_row))
+            first_row += batch.num_rows
+    codes_of = [np.concatenate(each) if each else np.empty(0, dtype=np.int32) for each in pieces]
+    _check_rows(len(codes_of[0]), rows)
+    for attribute, codes in zip(design.attributes, codes_of, strict=True):
+        if attribute.missing_is_public and codes.min() < 0:
+            raise _null(attribute)
+    return codes_of
+
+
+@contextlib.contextmanager
+def _told_of_the_randomizer() -> Iterator[None]:
+    """Say of whose table it is that something is wrong."""
+    try:
+        yield
+    except LambdarrError as error:
+        msg = f"the randomizer's reports do not fit the design: {error}"
+        raise DataError(msg) from None
+
+
+def _codes_of_records(reports: Any, design: Design, rows: int) -> list[Codes]:
+    if not isinstance(reports, list):
+        msg = f"the randomizer must return a list of records, got {type(reports).__name__}"
+        raise DataError(msg)
+    _check_rows(len(reports), rows)
+    for report in reports:
+        if not isinstance(report, Mapping):
+            msg = f"the randomizer must return records, each a dict from attribute to answer; one is {_kind(report)}"
+            raise DataError(msg)
+        if report.keys() != set(design.names):
+            _check_columns(list(report), design)
+    return [_column(attribute, reports) for attribute in design.attributes]
+
+
+def _column(attribute: Attribute, reports: list[Mapping[str, Any]]) -> Codes:
+    known: dict[tuple[type, Any], int] = {}
+    codes = np.empty(len(reports), dtype=np.int32)
+    for row, report in enumerate(reports):
+        value = report[attribute.name]
+        key = type(value), value  # True is not 1
+        try:
+            code = known.get(key)
+            if code is None:
+                code = known[key] = attribute.code(value)
+        except (DataError, TypeError):
+            msg = (
+                f"the randomizer's reports do not fit the design: one of attribute {attribute.name!r}, in row "
+                f"{row + 1:,} of a call, is none of its {attribute.size} categories"
+            )
+            raise DataError(msg) from None
+        if code == ABSENT:
+            raise _null(attribute)
+        codes[row] = code
+    return codes
+
+
+def _kind(thing: object) -> str:
+    return f"of type {type(thing).__name__}"
+
+
+def _null(attribute: Attribute) -> DataError:
+    return DataError(f"the randomizer reported no answer to {attribute.name!r} for a record that has one")
+
+
+def _check_rows(found: int, rows: int) -> None:
+    if found != rows:
+        msg = f"the randomizer must return a report for every record, got {found:,} for {rows:,}"
+        raise DataError(msg)
+
+
+def _check_columns(found: Sequence[Any], design: Design) -> None:
+    if lacking := [name for name in design.names if name not in found]:
+        msg = f"the randomizer's reports have no {lacking[0]!r}; every attribute of the design is reported"
+        raise DataError(msg)
+    if len(found) > len(design.names):
+        msg = "the randomizer's reports have more columns than the design has attributes; return the attributes alone"
+        raise DataError(msg)
