@@ -24,6 +24,7 @@ COMMANDS = [
     "regress",
     "synthesize",
     "audit",
+    "report",
     "paper",
     "demo",
 ]

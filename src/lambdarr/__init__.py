@@ -40,6 +40,7 @@ _HOMES = {
     "randomize_file": "randomization",
     "randomize_record": "randomization",
     "regress": "regression",
+    "report": "reporting.page",
     "tallies": "tabulation",
     "tally": "tabulation",
     "unbiased": "indicators",
@@ -76,6 +77,7 @@ __all__ = [
     "randomize_file",
     "randomize_record",
     "regress",
+    "report",
     "tallies",
     "tally",
     "unbiased",
@@ -96,6 +98,7 @@ if TYPE_CHECKING:
     from lambdarr.queries import Answer, query
     from lambdarr.randomization import randomize, randomize_file, randomize_record
     from lambdarr.regression import Regression, regress
+    from lambdarr.reporting.page import report
     from lambdarr.sampling import SeededWords
     from lambdarr.solving import design
     from lambdarr.tabulation import Counts, tallies, tally
