@@ -25,6 +25,7 @@ COMMANDS = [
     "synthesize",
     "plan",
     "audit",
+    "report",
     "paper",
     "demo",
 ]

@@ -47,6 +47,7 @@ _HOMES = {
     "randomize_record": "randomization",
     "readable_order": "planning",
     "regress": "regression",
+    "report": "reporting.page",
     "tallies": "tabulation",
     "tally": "tabulation",
     "unbiased": "indicators",
@@ -90,6 +91,7 @@ __all__ = [
     "randomize_record",
     "readable_order",
     "regress",
+    "report",
     "tallies",
     "tally",
     "unbiased",
@@ -113,6 +115,7 @@ if TYPE_CHECKING:
     from lambdarr.queries import Answer, query
     from lambdarr.randomization import draw_questions, randomize, randomize_file, randomize_record
     from lambdarr.regression import Regression, regress
+    from lambdarr.reporting.page import report
     from lambdarr.sampling import SeededWords
     from lambdarr.solving import design
     from lambdarr.tabulation import Counts, tallies, tally

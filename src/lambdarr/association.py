@@ -31,11 +31,12 @@ from lambdarr.tabulation import tallied
 from lambdarr.waves import shared, waves_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
     from lambdarr.estimation import Estimate, Inference
+    from lambdarr.tabulation import Counts
 
     Floats = NDArray[np.float64]
 
@@ -238,6 +239,17 @@ class Correlation:
         rows = [row_of(pair, level) for pair in self.pairs]
         return as_frame(pa.Table.from_pylist(rows), library or self.library)
 
+    def plot(self, *, level: float = 0.95) -> Any:
+        """Return an Altair chart of Cramér's V of the surest pairs; needs the extra ``report``."""
+        from lambdarr.reporting.notebooks import correlation_plot
+
+        return correlation_plot(self, level)
+
+    def _repr_html_(self) -> str:
+        from lambdarr.reporting.notebooks import correlation_html
+
+        return correlation_html(self)
+
 
 class Components(NamedTuple):
     """Principal components."""
@@ -320,11 +332,38 @@ def correlate(
         raise DataError(msg)
     numbers = {attribute.name: scores_of(attribute, given.get(attribute.name)) for attribute in part.attributes}
     tables = list(itertools.combinations(part.names, 2))
+    by_wave = [tallied(wave.reports, wave.design, tables, wave.survey) for wave in waves]
+    of_pairs = (
+        [(counts, wave.design) for counts, wave in zip(of_waves, waves, strict=True)]
+        for of_waves in zip(*by_wave, strict=True)
+    )
+    return related(of_pairs, part, numbers, inference=inference)
+
+
+def related(
+    tables: Iterable[Sequence[tuple[Counts, Design]]],
+    part: Design,
+    scores: Mapping[str, Floats | None] | None = None,
+    *,
+    inference: Inference,
+) -> Correlation:
+    """Return how the attributes of a design go together, from the counts of all their pairs.
+
+    Parameters
+    ----------
+    tables : iterable
+        For each pair, in the order of ``itertools.combinations``, the counts of every wave and the wave's design.
+    part : Design
+        The attributes.
+    scores : mapping, optional
+        The numbers of each attribute's categories, None where it has none; by default their own.
+    inference : {"population", "finite"}
+        As for ``estimate``.
+    """
+    numbers = {a.name: scores_of(a, None) for a in part.attributes} if scores is None else scores
     pairs, variances, n, library = [], dict.fromkeys(part.names, math.nan), 0, "pyarrow"
     most = dict.fromkeys(part.names, 0)  # reports that a variance is from: as many as answered with any one other
-    by_wave = [tallied(wave.reports, wave.design, tables, wave.survey) for wave in waves]
-    for of_waves in zip(*by_wave, strict=True):
-        counted = [(counts, wave.design) for counts, wave in zip(of_waves, waves, strict=True)]
+    for counted in tables:
         table = estimated(counted, method="inverse", inference=inference)
         n, library = max(n, table.n), table.counts.library
         for axis, name in enumerate(table.attributes):

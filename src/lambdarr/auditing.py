@@ -186,6 +186,17 @@ class Audit:
         """Return the audit as plain values, ready for JSON."""
         return asdict(self)
 
+    def plot(self) -> Any:
+        """Return an Altair chart of how sure a guess may become by one report; needs the extra ``report``."""
+        from lambdarr.reporting.notebooks import audit_plot
+
+        return audit_plot(self)
+
+    def _repr_html_(self) -> str:
+        from lambdarr.reporting.notebooks import audit_html
+
+        return audit_html(self)
+
 
 def audit(design: Design, prior: Mapping[str, Prior] | Estimate | None = None, *, truths: Any = None) -> Audit:
     """Return what a design gives away.

@@ -234,6 +234,30 @@ class Design:
         lams = np.array([channel.lam for channel in self.channels])
         return np.outer(lams, lams)
 
+    # For people.
+
+    def plot(self, what: str = "curves") -> Any:
+        """Return an Altair chart, also for files: ``.save("curves.svg")`` or ``.save("curves.png")``.
+
+        Parameters
+        ----------
+        what : {"curves", "map", "answers"}
+            What every λ would give each attribute, with the chosen one; the map of λᵢ λⱼ, the share of each covariance
+            that the reports keep; or how many answers are true.
+
+        Notes
+        -----
+        Needs the extra ``report``.
+        """
+        from lambdarr.reporting.notebooks import design_plot
+
+        return design_plot(self, what)
+
+    def _repr_html_(self) -> str:
+        from lambdarr.reporting.notebooks import design_html
+
+        return design_html(self)
+
     # JSON.
 
     def to_json(self) -> str:

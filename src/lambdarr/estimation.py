@@ -335,6 +335,20 @@ class Estimate:
             columns[name if name not in self.attributes else f"{name}_"] = numbers_of_cells.ravel()
         return as_frame(pa.table(columns), library or self.counts.library)
 
+    def plot(self, *, level: float = 0.95) -> Any:
+        """Return an Altair chart of the shares with their intervals, of at most thirty cells.
+
+        Needs the extra ``report``; ``.save("shares.svg")`` or ``.save("shares.png")`` writes it to a file.
+        """
+        from lambdarr.reporting.notebooks import estimate_plot
+
+        return estimate_plot(self, level)
+
+    def _repr_html_(self) -> str:
+        from lambdarr.reporting.notebooks import estimate_html
+
+        return estimate_html(self)
+
 
 def estimate(
     reports: Any,

@@ -6,6 +6,7 @@ spread evenly over all categories; an expected table, or an estimate from an ear
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from lambdarr.channel import Channel, is_number
 from lambdarr.conditions import product_of, scores_of, worth
 from lambdarr.designs import Design, check_design, listed
 from lambdarr.errors import DataError, DesignError
+from lambdarr.expecting import expected_errors
 from lambdarr.intervals import deviations
 
 if TYPE_CHECKING:
@@ -226,24 +228,8 @@ def readable_order(design: Design, n: int, *, error: float = READABLE) -> int:
     >>> lr.readable_order(lr.design({"a": range(4), "b": range(4), "c": range(4)}, lam=0.5), 5_000)
     2
     """
-    check_design(design)
-    order = 0
-    # the noisiest table of an order is that of the attributes that add most
-    cells = sorted(
-        ((channel.size, _factor(channel)) for channel in design.channels), key=lambda pair: -pair[0] * pair[1]
-    )
-    for count in range(1, len(cells) + 1):
-        size = math.prod(pair[0] for pair in cells[:count])
-        variance = (math.prod(pair[1] for pair in cells[:count]) / size - 1 / size**2) / n
-        if 0.5 * math.sqrt(2 / math.pi) * size * math.sqrt(variance) >= error:
-            break
-        order = count
-    return order
-
-
-def _factor(channel: Channel) -> float:
-    """Return c = (1 + (r − 1)/λ²)/r: by how much an attribute multiplies the total variance of a table."""
-    return (1 + (channel.size - 1) / channel.lam**2) / channel.size
+    orders = expected_errors(design, n, most=len(design.names))
+    return sum(1 for _ in itertools.takewhile(lambda order: order.worst < error, orders))
 
 
 def _expected(part: Design, expected: ArrayLike | None) -> Floats:

@@ -87,6 +87,11 @@ class Answer:
             lower, upper = min(lower, float(ends[0])), max(upper, float(ends[1]))
         return Bounds(lower, upper)
 
+    def _repr_html_(self) -> str:
+        from lambdarr.reporting.notebooks import answer_html
+
+        return answer_html(self)
+
 
 def query(
     reports: Any,

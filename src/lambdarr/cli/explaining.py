@@ -1,4 +1,4 @@
-"""Commands that explain, and need no reports: plan, audit, paper, demo."""
+"""Commands that explain: plan, audit, report, paper, demo."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -7,10 +7,16 @@ import typer
 from rich.console import Console
 
 from lambdarr.cli.options import (
+    ClustersOption,
     DesignArgument,
+    ForceOption,
+    InferenceChoice,
+    InferenceOption,
     JsonOption,
     LevelOption,
     ModeChoice,
+    StrataOption,
+    WeightsOption,
     condition_in,
     names_in,
     randomizer_in,
@@ -151,6 +157,61 @@ def _measure(design: Any, randomizer: str | None, options: dict[str, Any], *, as
     if not measured.passed:
         to_stderr(f"Failed: {measured.reason}")
         raise typer.Exit(1)
+
+
+@commands.command(epilog="Example: lambdarr report design.json reports.csv -o report.html -t smokes -t sex,smokes")
+def report(
+    design: DesignArgument,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where the page goes, such as report.html.")],
+    reports: Annotated[
+        Path | None, typer.Argument(help="The file of reports, for estimates: CSV, TSV, Parquet or Arrow.")
+    ] = None,
+    tables: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-t",
+            "--table",
+            help="Attributes of a table to estimate, as a,b. Repeatable. By default every attribute, and pairs that "
+            "stand out.",
+        ),
+    ] = None,
+    level: LevelOption = 0.95,
+    inference: InferenceOption = InferenceChoice.POPULATION,
+    weights: WeightsOption = None,
+    strata: StrataOption = None,
+    clusters: ClustersOption = None,
+    title: Annotated[str | None, typer.Option(help="The heading of the page.")] = None,
+    force: ForceOption = False,
+) -> None:
+    """Write a report for people who decide: one HTML page with charts, which opens offline and prints.
+
+    The design in words, what another λ would do, what is left of relations, where the noise wins and what an answer
+    gives away; with reports also estimates and relations. It holds nobody's answers.
+    """
+    import lambdarr
+    from lambdarr.sinks import check_target
+
+    loaded = lambdarr.Design.load(design)
+    check_target(output, force=force, sources=[design])
+    # a name may hold a comma: the whole text is tried before its parts
+    asked = None if not tables else [[text] if text in loaded.names else names_in(text) for text in tables]
+    options: dict[str, Any] = {} if title is None else {"title": title}
+    with Progress("Writing the report", "of 1 page") as progress:
+        progress(0)
+        page = lambdarr.report(
+            loaded,
+            output,
+            reports=reports,
+            tables=asked,
+            inference=inference.value,
+            weights=weights,
+            strata=strata,
+            clusters=clusters,
+            level=level,
+            force=force,
+            **options,
+        )
+    say(f"Report of {page.count('<figure')} charts written to {output}; it opens in any browser, without a network.")
 
 
 @commands.command(epilog="Example: lambdarr paper --json")

@@ -1,0 +1,143 @@
+"""How nouns show themselves in a notebook: small static tables, and charts where they are asked for.
+
+The one module of the faces that nouns import, in the methods that need it: ``_repr_html_`` and ``plot``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from lambdarr.reporting.markup import table, text
+
+if TYPE_CHECKING:
+    from lambdarr.association import Correlation
+    from lambdarr.auditing import Audit
+    from lambdarr.designs import Design
+    from lambdarr.estimation import Estimate
+    from lambdarr.queries import Answer
+
+_MOST = 50
+"""Rows of a table in a notebook."""
+
+
+def design_html(design: Design) -> str:
+    """Return a design as a table, the joint last."""
+    rows = [
+        (name, f"{c.size:,}", f"{c.lam:.4f}", f"{c.bits:.3f}", f"{c.strength:.1%}", _epsilon(c.epsilon), _true(c))
+        for name, c in zip(design.names, design.channels, strict=True)
+    ]
+    joint = (f"{design.bits:.3f}", f"{design.strength:.1%}", _epsilon(design.epsilon), _true(design))
+    headings = ("attribute", "categories", "λ", "bits", "strength β", "ε", "true reports")
+    shown = table("Design", headings, [*rows[:_MOST], ("joint", "", "", *joint)])
+    return shown + _notes(
+        f"{len(rows) - _MOST:,} more attributes are not shown." if len(rows) > _MOST else "",
+        f"Released unrandomized: {', '.join(design.released)}." if design.released else "",
+        f"Missing values are public: {', '.join(design.public_missing)}." if design.public_missing else "",
+    )
+
+
+def audit_html(audit: Audit) -> str:
+    """Return an audit as a table, the joint last."""
+    rows = [
+        (
+            leak.name,
+            _epsilon(leak.epsilon),
+            f"{leak.bits:.3f}",
+            f"{leak.strength:.1%}",
+            _true(leak),
+            f"{leak.capacity:.3f}",
+            f"× {leak.guess_gain:,.3g}",
+            f"{leak.worst_posterior:.1%}",
+        )
+        for leak in (*audit.attributes[:_MOST], audit.joint)
+    ]
+    headings = ("attribute", "ε", "bits", "strength β", "true", "capacity", "gain", "posterior")
+    return table("What one report gives away", headings, rows) + _notes(
+        f"{len(audit.attributes) - _MOST:,} more attributes are not shown." if len(audit.attributes) > _MOST else "",
+        f"Released unrandomized: {', '.join(audit.released)}. Nothing above protects it." if audit.released else "",
+    )
+
+
+def estimate_html(estimate: Estimate, level: float = 0.95) -> str:
+    """Return an estimate as a table, a row per cell."""
+    import numpy as np
+
+    lower, upper = estimate.interval(level)
+    labels = [attribute.labels for attribute in estimate.design.attributes]
+    rows: list[tuple[str, ...]] = []
+    for codes in np.ndindex(estimate.values.shape):
+        if len(rows) == _MOST:
+            break
+        numbers = (estimate.values[codes], estimate.unbiased[codes], estimate.standard_errors[codes])
+        names = (label[code] for label, code in zip(labels, codes, strict=True))
+        rows.append((*names, *(f"{number:.2%}" for number in numbers), f"{lower[codes]:.2%} … {upper[codes]:.2%}"))
+    headings = (*estimate.attributes, "estimate", "unbiased", "s.e.", f"{100 * level:g} % interval")
+    caption = f"{' × '.join(estimate.attributes)}: {estimate.n:,} reports, {estimate.inference}"
+    more = estimate.values.size - len(rows)
+    return table(caption, headings, rows, names=len(estimate.attributes)) + _notes(
+        f"{more:,} more cells: to_frame() has all." if more else "",
+        f"Estimate: {estimate.reason}. Expected total-variation error: {estimate.expected_error:.3f}.",
+    )
+
+
+def answer_html(answer: Answer, level: float = 0.95) -> str:
+    """Return an answer as a table of one row."""
+    lower, upper = answer.interval(level)
+    headings = ("value", "s.e.", f"{100 * level:g} % interval", "reports")
+    row = (f"{answer.value:.4f}", f"{answer.standard_error:.4f}", f"{lower:.4f} … {upper:.4f}", f"{answer.n:,}")
+    return table(f"Answer, {answer.inference}", headings, [row], names=0)
+
+
+def correlation_html(found: Correlation, level: float = 0.95) -> str:
+    """Return how attributes go together as a table, a row per pair."""
+    rows = []
+    for pair in found.pairs[:_MOST]:
+        lower, upper = pair.interval("cramers_v", level)
+        measures = (pair.cramers_v, pair.correlation.value, pair.mutual_information)
+        v, correlation, bits = ("–" if math.isnan(number) else f"{number:.3f}" for number in measures)
+        rows.append((*pair.attributes, v, f"{lower:.3f} … {upper:.3f}", correlation, bits, f"{pair.p_value:.3g}"))
+    headings = ("first", "second", "Cramér's V", f"{100 * level:g} % interval", "correlation", "bits shared", "p")
+    more = len(found.pairs) - len(rows)
+    shown = table(f"How attributes go together: {found.n:,} reports, {found.inference}", headings, rows, names=2)
+    return shown + _notes(f"{more:,} more pairs: to_frame() has all." if more else "")
+
+
+def design_plot(design: Design, what: str) -> Any:
+    """Return an Altair chart of a design."""
+    from lambdarr.reporting import charts
+
+    return charts.finished(charts.design_chart(design, what))
+
+
+def audit_plot(audit: Audit) -> Any:
+    """Return an Altair chart of an audit."""
+    from lambdarr.reporting import charts
+
+    return charts.finished(charts.audit_chart(audit))
+
+
+def estimate_plot(estimate: Estimate, level: float) -> Any:
+    """Return an Altair chart of an estimate."""
+    from lambdarr.reporting import charts
+
+    return charts.finished(charts.estimate_chart(estimate, level))
+
+
+def correlation_plot(found: Correlation, level: float) -> Any:
+    """Return an Altair chart of how attributes go together."""
+    from lambdarr.reporting import charts
+
+    return charts.finished(charts.relations_chart(found, level))
+
+
+def _epsilon(epsilon: float) -> str:
+    return "∞" if math.isinf(epsilon) else f"{epsilon:.3f}"
+
+
+def _true(thing: Any) -> str:
+    return f"{thing.truthfulness:.1%}"
+
+
+def _notes(*sentences: str) -> str:
+    return "".join(f"<p>{text(sentence)}</p>" for sentence in sentences if sentence)
