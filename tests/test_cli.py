@@ -943,3 +943,21 @@ def test_design_finds_the_best_rates_within_demands(tmp_path, design_path, repor
         (["--epsilon", 1, "--prior", "sex=a"], "--prior must be NAME=number"),
     ]:
         assert message in refuse(*arguments, "--force", *options)
+
+
+def test_audit_takes_priors_repetitions_shuffling_and_truths(design_path, design, reports):
+    said = run(
+        "audit", design_path, "--prior", "sex=0.9,0.1", "--repeated", 3, "--shuffled", 1_000_000, "--truths", reports
+    )
+    assert "believed this before" in " ".join(said.stdout.split())
+    assert "3 fresh reports of one truth" in said.stdout
+    assert "Of 60 records" in said.stdout
+    small = lr.design({"sex": ["F", "M"]}, lam=0.5)
+    small.save(design_path.with_name("small.json"))
+    found = json.loads(
+        run("audit", design_path.with_name("small.json"), "--json", "--repeated", 2, "--shuffled", 10**6).stdout
+    )
+    assert found["repeated"]["joint"]["epsilon"] == pytest.approx(2 * small.epsilon)
+    assert found["repeated"]["joint"]["bits"] is None
+    assert found["shuffled_epsilon"] == pytest.approx(lr.audit(small).shuffled(10**6))
+    assert "whole number of reports" in refuse("audit", design_path, "--repeated", 0)

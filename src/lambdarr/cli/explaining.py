@@ -19,6 +19,7 @@ from lambdarr.cli.options import (
     WeightsOption,
     condition_in,
     names_in,
+    numbers_in,
     randomizer_in,
 )
 from lambdarr.cli.output import Progress, print_json, print_table, say, to_stderr
@@ -88,6 +89,17 @@ def plan(
 def audit(
     design: DesignArgument,
     as_json: JsonOption = False,
+    prior: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=P,P,P", help="Beliefs before a report, in the order of the categories. Repeatable."),
+    ] = None,
+    repeated: Annotated[
+        int | None, typer.Option(metavar="N", help="Also what N fresh reports of the same truth give away.")
+    ] = None,
+    shuffled: Annotated[int | None, typer.Option(metavar="N", help="Also the ε of a report shuffled among N.")] = None,
+    truths: Annotated[
+        Path | None, typer.Option(help="A file that is to be released: what is expected to be left true of it.")
+    ] = None,
     measure: Annotated[
         bool, typer.Option("--measure", help="Run a randomizer and look at its reports; exit code 1 if it fails.")
     ] = False,
@@ -114,6 +126,7 @@ def audit(
     """
     import lambdarr
     from lambdarr.reporting.designs import asked_sentence, audit_table, audit_values, public_missing_sentence
+    from lambdarr.reporting.texts import finite
 
     loaded = lambdarr.Design.load(design)
     options = {"mode": None if mode is None else mode.value, "draws": draws, "confidence": confidence}
@@ -124,16 +137,35 @@ def audit(
     if randomizer is not None or given:
         msg = f"--{'randomizer' if randomizer is not None else next(iter(given))} needs --measure; add it"
         raise DesignError(msg)
-    found = lambdarr.audit(loaded)
+    found = lambdarr.audit(loaded, None if prior is None else numbers_in("prior", prior), truths=truths)
+    more = None if repeated is None else found.repeated(repeated)
+    among = None if shuffled is None else found.shuffled(shuffled)
     if as_json:
-        print_json(audit_values(found))
+        values = audit_values(found)
+        values |= {} if more is None else {"repeated": audit_values(more)}
+        values |= {} if among is None else {"shuffled_epsilon": finite(among)}
+        print_json(values)
         return
     print_table(audit_table(found))
     say(
         "bits and strength: the deniability left. ε: the most that a report can shift anyone's odds, in nats. true: "
         "the chance that a report is the truth. capacity: the most bits that a report can tell. gain and posterior: "
-        "by how much a report raises the chance of guessing right of someone who knew nothing before, and to what."
+        "by how much a report raises the chance of guessing right of someone who "
+        f"{'believed this' if found.prior_given else 'knew nothing'} before, and to what."
     )
+    if more is not None:
+        beliefs = ", ".join(f"{leak.name} {leak.worst_posterior:.3f}" for leak in more.attributes)
+        say(
+            f"{repeated} fresh reports of one truth: ε = {more.joint.epsilon:.4g}; highest beliefs after them: {beliefs}."
+        )
+    if shuffled is not None and among is not None:
+        say(f"Shuffled among {shuffled:,} reports: ε is at most {among:.4g}, but for a chance of one in a million.")
+    if (release := found.release) is not None:
+        say(
+            f"Of {release.records:,} records, {release.true_records:,.1f} are expected to be reported true in every "
+            f"attribute; of {release.uniques:,} that nobody else shares, {release.surviving_uniques:,.1f}, and nobody can "
+            "tell which."
+        )
     if found.asked is not None:
         say(asked_sentence(found.asked, len(found.attributes)))
     if found.released:

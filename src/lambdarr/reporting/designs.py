@@ -145,7 +145,7 @@ def audit_values(audit: Audit) -> dict[str, Any]:
     """Return what ``audit --json`` prints."""
     values = audit.to_dict()
     for leak in (*values["attributes"], values["joint"]):
-        leak["epsilon"] = finite(leak["epsilon"])
+        leak |= {name: finite(value) for name, value in leak.items() if isinstance(value, float)}
     return values
 
 
