@@ -266,7 +266,7 @@ def test_many_categories_and_many_attributes_pass():
     design = lr.design({f"a{j}": list(range(size)) for j, size in enumerate([2, 3, 5, 40, 300, 2_000])}, lam=0.5)
     found = lr.measure(design, draws=100_000, rng=lr.SeededWords(3))
     assert found.passed, found.reason
-    assert len(found.checks) == 6 * 6 + 15
+    assert len(found.checks) == 7 * 6 + 15
     assert found.attributes[-1].truths < 2_000
 
 
@@ -485,3 +485,47 @@ def test_command_refuses_what_cannot_be(design_path, options, says):
     done = run(design_path, *options)
     assert done.exit_code == 2
     assert says in done.stderr
+
+
+# Samplers that follow the design cell by cell, and leak other truths by way of the redraw.
+
+FOUR = lr.design({"a": range(4), "b": range(4), "c": range(4)}, lam=0.3)
+
+
+def leaking(how):
+    """Return a randomizer whose redraws come from the data."""
+    generator = np.random.default_rng(5)
+
+    def randomize(table):
+        a, b, c = (table[name].to_numpy() for name in "abc")
+        n = len(a)
+        uniform = [generator.integers(0, 4, n) for _ in range(3)]
+        redrawn = [generator.random(n) >= 0.3 for _ in range(3)]
+        if how == "from a random person":
+            uniform = [truth[generator.integers(0, n, n)] for truth in (a, b, c)]
+        elif how == "from the row before":
+            uniform = [
+                np.where(np.roll(again, 1), np.roll(truth, 1), even)
+                for truth, again, even in zip((a, b, c), redrawn, uniform, strict=True)
+            ]
+        elif how == "from another attribute":
+            uniform[1] = np.where(redrawn[0], a, uniform[1])
+        elif how == "from two others":
+            uniform[2] = (a + b) % 4
+        reports = [np.where(again, even, truth) for again, even, truth in zip(redrawn, uniform, (a, b, c), strict=True)]
+        return pa.table(dict(zip("abc", reports, strict=True)))
+
+    return randomize
+
+
+@pytest.mark.parametrize(
+    "how", ["from a random person", "from the row before", "from another attribute", "from two others"]
+)
+def test_redraws_from_the_data_are_caught(how):
+    assert not lr.measure(FOUR, leaking(how), mode="table", draws=50_000).passed
+    assert lr.measure(FOUR, leaking("not"), mode="table", draws=50_000).passed
+
+
+def test_designs_that_ask_a_part_are_refused_plainly():
+    with pytest.raises(lr.DesignError, match="does not cover designs that ask a part"):
+        lr.measure(lr.design({"a": [0, 1], "b": [0, 1]}, lam=0.5, asked=1))

@@ -214,3 +214,28 @@ def test_a_large_problem_is_solved_with_its_proof():
     lams, certificate = Problem(sizes, workload_of(2, [str(x) for x in range(30)]), demands).solve()
     assert certificate.gap < 1e-4
     assert lams[1] * lams[2] >= 0.3 - 1e-6
+
+
+@pytest.mark.parametrize("ceiling", [None, 0.7])
+def test_no_budget_is_ever_exceeded_and_every_optimum_is_proved(ceiling):
+    generator = np.random.default_rng(7)
+    for _ in range(60):
+        sizes = generator.choice([2, 3, 5, 9, 50], generator.integers(1, 5))
+        epsilon = float(generator.choice([0.01, 0.3, 1, 3.25, 8, 15, 30]))
+        demands = {} if ceiling is None else {"at_most": {"epsilon": ceiling * epsilon}}
+        order = int(generator.integers(1, min(len(sizes), 3) + 1))
+        attributes = {f"a{place}": range(size) for place, size in enumerate(sizes)}
+        found = lr.design(attributes, epsilon=epsilon, workload=order, **demands)
+        assert found.epsilon <= epsilon
+        assert found.certificate.gap < 1e-5
+        if ceiling is None:
+            assert found.certificate.error <= found.certificate.equal_epsilon * (1 + 1e-7)
+
+
+def test_small_budgets_and_sure_attributes_are_no_exceptions():
+    assert lr.design({f"x{place}": [0, 1] for place in range(10)}, epsilon=0.001, workload=2).epsilon <= 0.001
+    assert lr.design({"a": range(1_000)}, epsilon=0.05, workload=1).epsilon <= 0.05
+    with pytest.raises(lr.DesignError, match="lam of a = 1; epsilon = 30"):
+        lr.design({"a": [0, 1], "b": [0, 1, 2]}, lam={"a": 1.0}, epsilon=30, workload=2)
+    with pytest.raises(lr.DesignError, match="'c' is in no table of the workload"):
+        lr.design({"a": [0, 1], "b": [0, 1], "c": [0, 1]}, epsilon=3, workload=[("a", "b")])

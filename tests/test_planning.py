@@ -117,3 +117,21 @@ def test_the_highest_order_worth_reading_is_the_prediction_of_the_whole_table():
 def test_bad_questions_are_one_clear_error(options, message):
     with pytest.raises(lr.LambdarrError, match=message):
         lr.plan(DESIGN, **options)
+
+
+def test_a_plan_knows_how_many_are_asked():
+    design = lr.design({name: range(4) for name in "abcd"}, lam=0.6, asked=2)
+    everyone = lr.design({name: range(4) for name in "abcd"}, lam=0.6)
+    for table, share in ((["a"], 2 / 4), (["a", "b"], 2 / 4 * 1 / 3)):
+        alone = lr.plan(everyone, n=4_000, table=table).margin
+        assert lr.plan(design, n=4_000, table=table).margin == pytest.approx(alone / np.sqrt(share))
+    with pytest.raises(lr.LambdarrError, match="no respondent was asked all"):
+        lr.plan(design, n=4_000, table=["a", "b", "c"])
+    assert lr.readable_order(design, 10**7) == 2
+    assert lr.plan(design, n=40_000, margin=0.05, table=["a"]).design.asked == 2
+
+
+@pytest.mark.parametrize(("arguments", "options"), [((DESIGN, "x"), {}), ((DESIGN, 5), {"error": None})])
+def test_orders_need_numbers(arguments, options):
+    with pytest.raises(lr.DataError, match="must be numbers"):
+        lr.readable_order(*arguments, **options)

@@ -98,7 +98,7 @@ class Release:
     true_values : dict
         The expected share of true values of each attribute.
     uniques : int
-        Records that nobody else in the file shares.
+        Records that nobody else in the file shares, by the attributes of the design.
     surviving_uniques : float
         How many of these are expected to be reported true in every attribute. An observer cannot tell which.
     """
@@ -165,7 +165,8 @@ class Audit:
         """Return the ε of the record after its report is shuffled among n of them, with a chance δ of more.
 
         Eq. (44) of docs/theory.md, by Feldman, McMillan and Talwar (Hiding Among the Clones, FOCS 2021):
-        an upper bound, and a weak one where ε is large. Where it says nothing, the ε of the report itself is returned.
+        an upper bound, and a weak one where ε is large. Where it says nothing, the ε of the report itself is returned,
+        and where something public tells reports apart: kept columns, or who answered what.
 
         Examples
         --------
@@ -177,6 +178,8 @@ class Audit:
             msg = f"n must be a whole number of reports and delta in (0, 1), got {n!r} and {delta!r}"
             raise DesignError(msg)
         local = self.joint.epsilon
+        if self.released or self.public_missing or self.asked is not None:
+            return local  # what is public tells reports apart, so the crowd is smaller than n
         if math.isinf(local) or local > math.log(n / (16 * math.log(4 / delta))):
             return local
         spread = 8 * math.sqrt(math.exp(local) * math.log(4 / delta) / n) + 8 * math.exp(local) / n
@@ -295,6 +298,11 @@ def _marginals(prior: Estimate) -> dict[str, Prior]:
 
 def _together(design: Design, prior: Estimate) -> tuple[Together, ...]:
     """Return what a whole report tells about each attribute of a joint prior, and about the record."""
+    if design.is_sampled:
+        msg = (
+            "a joint prior is not supported for designs that ask a part of the attributes; give one for each attribute"
+        )
+        raise DesignError(msg)
     part = design.select(prior.attributes)
     pi = project_to_simplex(prior.values)
     if pi.shape != tuple(channel.size for channel in part.channels):

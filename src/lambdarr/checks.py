@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Counts = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-CheckName = Literal["repeats", "cells", "positions", "lags", "calls", "pairs", "epsilon"]
+CheckName = Literal["repeats", "cells", "others", "positions", "lags", "calls", "pairs", "epsilon"]
 """In the order in which they point to a cause: a wrong cell is also seen by all that follow."""
 
 EDGE = 100
@@ -55,7 +55,7 @@ class Check:
     Parameters
     ----------
     name : str
-        ``repeats``, ``cells``, ``positions``, ``lags``, ``calls``, ``pairs`` or ``epsilon``.
+        ``repeats``, ``cells``, ``others``, ``positions``, ``lags``, ``calls``, ``pairs`` or ``epsilon``.
     attributes : tuple of str
         The attribute that it is about; for ``pairs`` two of them.
     tests : int
@@ -192,6 +192,26 @@ class Observed:
         self._searched = False
         self._same: set[bytes] = set()
         self._same_calls = self._same_rows = self._changed = 0
+        self._others: dict[str, Counts] = {}
+
+    def add_others(self, truths: Codes, reports: Codes, others: Mapping[str, Codes]) -> None:
+        """Count how often a report names what somebody else, or another attribute, has as the truth."""
+        size = self.channel.size
+        near = {f"the truth {lag} rows before": (truths[:-lag], lag) for lag in (1, 2, 3) if lag < len(truths)}
+        for name, (codes, start) in (near | {name: (codes, 0) for name, codes in others.items()}).items():
+            foreign, own, told = codes % size, truths[start:], reports[start:]
+            apart = foreign != own
+            counts = self._others.setdefault(name, np.zeros(2, dtype=np.int64))
+            counts += int(np.count_nonzero(told[apart] == foreign[apart])), int(np.count_nonzero(apart))
+
+    def check_others(self, threshold: float) -> Check:
+        """Check that a report depends on its own truth alone: another truth is named as often as any other category."""
+        names = list(self._others)
+        hits, of = (np.array([self._others[name][side] for name in names]) for side in (0, 1))
+        group = binomials(
+            lambda i: f"{self.attribute.name!r} is reported as {names[i]}", (hits, of), self.channel.off_diagonal
+        )
+        return judge("others", (self.attribute.name,), [group], threshold=threshold)
 
     def add(self, truths: Codes, reports: Codes, *, large: bool) -> None:
         """Count one call."""

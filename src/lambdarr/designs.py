@@ -214,6 +214,12 @@ class Design:
         """m′/m: the chance that a respondent is asked an attribute."""
         return 1.0 if self.asked is None or self.out_of is None else self.asked / self.out_of
 
+    def share_asked_all(self, order: int) -> float:
+        """Return the chance that a respondent is asked all of some attributes, eq. (42) of docs/theory.md."""
+        if self.asked is None or self.out_of is None:
+            return 1.0
+        return math.prod(max(self.asked - i, 0) / (self.out_of - i) for i in range(order))
+
     def mean_product(self, factors: Sequence[float]) -> float:
         """Return the product of one factor per attribute over those that are asked: its mean over all sets of them."""
         if self.asked is None or self.out_of is None:

@@ -80,7 +80,11 @@ def expected_errors(design: Design, n: float, *, finite: bool = False, most: int
     if not n > 0:
         msg = f"n must be a positive number of reports, got {n}"
         raise DataError(msg)
-    return _orders(design, lambda spread, cells: _MEAN_ABSOLUTE * _root(spread, cells if finite else 0.0, n), most)
+
+    def error(k: int, spread: float, cells: float) -> float:
+        return _MEAN_ABSOLUTE * _root(spread, cells if finite else 0.0, n * design.share_asked_all(k))
+
+    return _orders(design, error, most)
 
 
 def reports_needed(design: Design, error: float, *, most: int = 6) -> list[Order]:
@@ -97,21 +101,28 @@ def reports_needed(design: Design, error: float, *, most: int = 6) -> list[Order
     if not error > 0:
         msg = f"error must be a positive total-variation error, got {error}"
         raise DataError(msg)
-    return _orders(design, lambda spread, _: (_MEAN_ABSOLUTE * _root(spread, 0.0, 1) / error) ** 2, most)
+
+    def needed(k: int, spread: float, _: float) -> float:
+        return (_MEAN_ABSOLUTE * _root(spread, 0.0, design.share_asked_all(k)) / error) ** 2
+
+    return _orders(design, needed, most)
 
 
-def _orders(design: Design, number: Callable[[float, float], float], most: int) -> list[Order]:
-    """Return a number that grows with ln Π (1 + (r − 1)/λ²), and with ln Π r, for every order of tables."""
+def _orders(design: Design, number: Callable[[int, float, float], float], most: int) -> list[Order]:
+    """Return a number that grows with ln Π (1 + (r − 1)/λ²), and with ln Π r, for every order of tables.
+
+    Where respondents answer a part of the attributes, no table has more.
+    """
     spreads = sorted((math.log1p((c.size - 1) / c.lam**2), math.log(c.size)) for c in design.channels)
     typical = [math.fsum(column) / len(spreads) for column in zip(*spreads, strict=True)]
 
     def of(chosen: list[tuple[float, float]]) -> float:
         spread, cells = (math.fsum(column) for column in zip(*chosen, strict=True))
-        return number(spread, cells)
+        return number(len(chosen), spread, cells)
 
     return [
-        Order(k, of(spreads[:k]), number(k * typical[0], k * typical[1]), of(spreads[-k:]))
-        for k in range(1, min(most, len(spreads)) + 1)
+        Order(k, of(spreads[:k]), number(k, k * typical[0], k * typical[1]), of(spreads[-k:]))
+        for k in range(1, min(most, len(spreads), design.asked or len(spreads)) + 1)
     ]
 
 

@@ -45,7 +45,7 @@ def deviations(level: float, tables: int = 1, *, degrees: float = math.inf) -> f
 
     A variance from few clusters is itself uncertain: with finite ``degrees`` of freedom the quantile is Student's.
     """
-    if not 0 < level < 1:
+    if not isinstance(level, int | float | np.floating) or not 0 < level < 1:
         msg = f"level must be between 0 and 1, got {level}; 0.95 is usual"
         raise DataError(msg)
     if math.isfinite(degrees):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from lambdarr.channel import WORDS
 from lambdarr.errors import DesignError
 
 if TYPE_CHECKING:
@@ -26,11 +27,6 @@ if TYPE_CHECKING:
 
 MOST_TABLES = 1_000_000
 """Tables of a workload."""
-
-_SMALLEST = 1e-4
-"""The smallest λ that is looked at: 1 answer in 10,000 is kept."""
-
-_LARGEST = 1 - 1e-9
 
 _NEARLY = 1e-9
 """How far a demand may be missed by rounding."""
@@ -67,6 +63,11 @@ class Budget(NamedTuple):
 
     kind: str
     amount: float
+
+    @property
+    def limit(self) -> float:
+        """What the attributes may spend: ε, or the negative of the bits they have to leave."""
+        return self.amount if self.kind == "epsilon" else -self.amount
 
     def __str__(self) -> str:
         return f"{self.kind} = {self.amount:g}"
@@ -164,7 +165,10 @@ class Problem:
         if (conflict := self._conflict()) is not None:
             msg = f"these demands cannot all be met: {'; '.join(map(str, conflict))}; give way in one of them"
             raise DesignError(msg)
-        t = self._minimized(self._log_error, self._demands)
+        t = self._within_budget(self._minimized(self._log_error, self._demands))
+        if not self._is_met(t):
+            msg = "no λ's were found that meet all demands, though there are some; loosen one of them a little"
+            raise DesignError(msg)
         error = math.exp(self._log_error(t)[0])
         budget = next((demand for demand in self._demands if isinstance(demand, Budget)), None)
         equal = dict.fromkeys(("lambda", "epsilon"), math.nan)
@@ -187,18 +191,19 @@ class Problem:
 
     def _spent(self, kind: str, t: Floats) -> tuple[Floats, Floats]:
         """Return what each attribute takes of a budget, a convex function of t, and its derivative."""
-        lam = np.minimum(np.exp(t), _LARGEST)
-        if kind == "epsilon":
-            slope = lam * self._r / ((1 - lam) * (1 - lam + lam * self._r))
-            return np.log1p(lam * self._r / (1 - lam)), slope
-        d, o = lam + (1 - lam) / self._r, (1 - lam) / self._r
-        bits = -d * np.log2(d) - (self._r - 1) * o * np.log2(o)
-        return -bits, lam * (self._r - 1) / self._r * np.log2(d / o)
+        lam = np.minimum(np.exp(t), 1.0)
+        with np.errstate(divide="ignore", invalid="ignore"):  # λ = 1 spends without bound
+            if kind == "epsilon":
+                slope = lam * self._r / ((1 - lam) * (1 - lam + lam * self._r))
+                return np.log1p(lam * self._r / (1 - lam)), slope
+            d, o = lam + (1 - lam) / self._r, (1 - lam) / self._r
+            bits = -d * np.log2(d) - (self._r - 1) * np.where(o > 0, o * np.log2(np.where(o > 0, o, 1)), 0)
+            return -bits, lam * (self._r - 1) / self._r * np.log2(d / np.maximum(o, 1e-300))
 
     def _equal(self, kind: str, budget: Budget) -> Floats:
         """Return the same λ, or the same ε, for all, that spends the budget."""
-        low, high = (math.log(_SMALLEST), math.log(_LARGEST)) if kind == "lambda" else (1e-9, 40.0)
-        limit = budget.amount if budget.kind == "epsilon" else -budget.amount
+        low, high = (float(self._least().max()), 0.0) if kind == "lambda" else (1e-9, 40.0)
+        limit = budget.limit
         for _ in range(200):
             middle = (low + high) / 2
             t = np.full(len(self._r), middle)
@@ -210,13 +215,31 @@ class Problem:
 
     # Demands as constraints.
 
+    def _least(self) -> Floats:
+        """Return the smallest ln λ of every attribute that the sampler has."""
+        return np.log([(WORDS - (WORDS - 1) // int(r) * int(r)) / WORDS for r in self._r])
+
     def _box(self, demands: Sequence[Demand]) -> tuple[Floats, Floats]:
-        low, high = np.full(len(self._r), math.log(_SMALLEST)), np.full(len(self._r), math.log(_LARGEST))
+        """Return bounds of every ln λ; a budget bounds each, as none can spend more than all of it."""
+        low, high = self._least(), np.zeros(len(self._r))
         for demand in demands:
             if isinstance(demand, Bound):
-                low[demand.attribute] = max(low[demand.attribute], math.log(max(demand.at_least, _SMALLEST)))
+                low[demand.attribute] = max(low[demand.attribute], math.log(max(demand.at_least, 1e-300)))
                 high[demand.attribute] = min(high[demand.attribute], math.log(max(demand.at_most, 1e-300)))
+            if isinstance(demand, Budget):
+                high = np.minimum(high, self._alone(demand))
         return low, high
+
+    def _alone(self, budget: Budget) -> Floats:
+        """Return the ln λ at which each attribute spends the whole budget by itself, if all others spend least."""
+        least = self._spent(budget.kind, self._least())[0]
+        rest = budget.limit - (least.sum() - least)
+        low, high = self._least(), np.zeros(len(self._r))
+        for _ in range(200):
+            middle = (low + high) / 2
+            fits = self._spent(budget.kind, middle)[0] <= rest
+            low, high = np.where(fits, middle, low), np.where(fits, high, middle)
+        return np.asarray(np.where(self._spent(budget.kind, np.zeros(len(self._r)))[0] <= rest, 0.0, low))
 
     def _relations(self, demands: Sequence[Demand]) -> tuple[Floats, Floats]:
         """Return A and b with A t ≤ b."""
@@ -256,14 +279,13 @@ class Problem:
         budget = next((demand for demand in demands if isinstance(demand, Budget)), None)
         if budget is None:
             return True
-        limit = budget.amount if budget.kind == "epsilon" else -budget.amount
         if not len(A):
-            return bool(self._spent(budget.kind, low)[0].sum() <= limit + _NEARLY)
+            return bool(self._spent(budget.kind, low)[0].sum() <= budget.limit + _NEARLY)
         least = self._minimized(
             lambda t: (float(self._spent(budget.kind, t)[0].sum()), self._spent(budget.kind, t)[1]),
             [demand for demand in demands if not isinstance(demand, Budget)],
         )
-        return bool(self._spent(budget.kind, least)[0].sum() <= limit + 1e-6 * abs(limit))
+        return bool(self._spent(budget.kind, least)[0].sum() <= budget.limit + _NEARLY)
 
     def _minimized(self, function: Callable[[Floats], tuple[float, Floats]], demands: Sequence[Demand]) -> Floats:
         """Return where a convex function is smallest under the demands."""
@@ -277,7 +299,7 @@ class Problem:
             constraints.append({"type": "ineq", "fun": lambda t: b - A @ t, "jac": lambda t: -A})
         for budget in demands:
             if isinstance(budget, Budget):
-                limit = budget.amount if budget.kind == "epsilon" else -budget.amount
+                limit = budget.limit
                 constraints.append(
                     {
                         "type": "ineq",
@@ -286,52 +308,97 @@ class Problem:
                     }
                 )
         options: Any = {"maxiter": 2_000, "ftol": 1e-14}
-        bounds, middle = list(zip(low, high, strict=True)), (low + high) / 2
         minimize: Any = optimize.minimize
-        found = minimize(
-            function, middle, jac=True, method="SLSQP", bounds=bounds, constraints=constraints, options=options
+        best: Floats | None = None
+        for start in self._starts(demands, low, high):
+            found = minimize(
+                function, start, jac=True, method="SLSQP", bounds=list(zip(low, high, strict=True)),
+                constraints=constraints, options=options,
+            )  # fmt: skip
+            t = np.asarray(np.clip(np.nan_to_num(found.x), low, high))
+            missed = [max(0.0, -float(np.min(constraint["fun"](t)))) for constraint in constraints]
+            if max(missed, default=0.0) < 1e-6 and (best is None or function(t)[0] < function(best)[0]):
+                best = t
+                if found.success:
+                    break
+        return t if best is None else best
+
+    def _starts(self, demands: Sequence[Demand], low: Floats, high: Floats) -> list[Floats]:
+        """Return where to begin: at equal parts of the budget, and elsewhere should that fail."""
+        ends = [np.maximum(low, -9.0), high]
+        between = [(1 - part) * ends[0] + part * ends[1] for part in (0.5, 0.8, 0.2)]
+        budget = next((demand for demand in demands if isinstance(demand, Budget)), None)
+        equal = [] if budget is None else [self._equal(kind, budget) for kind in ("epsilon", "lambda")]
+        return [np.clip(start, low, high) for start in (*equal, *between)]
+
+    def _within_budget(self, t: Floats) -> Floats:
+        """Return λ's that a solver left a hair above the budget, lowered until they are within it."""
+        budget = next((demand for demand in self._demands if isinstance(demand, Budget)), None)
+        if budget is None:
+            return t
+        low = self._box(self._demands)[0]
+        step, lowered = 1e-12, t
+        while self._spent(budget.kind, lowered)[0].sum() > budget.limit and step < 1e-5:
+            lowered = np.maximum(low, t - step)
+            step *= 2
+        return lowered
+
+    def _is_met(self, t: Floats) -> bool:
+        """Return whether λ's meet all demands, to what rounding takes."""
+        low, high = self._box(self._demands)
+        A, b = self._relations(self._demands)
+        within = all(
+            self._spent(demand.kind, t)[0].sum() <= demand.limit + _NEARLY
+            for demand in self._demands
+            if isinstance(demand, Budget)
         )
-        return np.asarray(np.clip(found.x, low, high))
+        return bool(within and (t >= low - 1e-7).all() and (t <= high + 1e-7).all() and (A @ t <= b + 1e-6).all())
 
     def _gap(self, t: Floats) -> float:
         """Return by how much ln error can at most be too large: weak duality, with multipliers from the gradients.
 
         For any μ, ν ≥ 0 and every t' that meets the demands, convexity gives
         F(t') ≥ F(t) + g(t' − t) + μ (spent(t') − limit) + ν (A t' − b), whose right side falls apart into one convex
-        function of each coordinate: its minimum over the box is a lower bound.
+        function of each coordinate: its minimum over the box is a lower bound. Any multipliers are valid, so the best
+        of some is taken.
         """
+        choices = itertools.product((1e-7, 1e-5, 1e-3), (True, False))
+        return min(self._gap_by(t, nearness, spent=spent) for nearness, spent in choices)
+
+    def _gap_by(self, t: Floats, nearness: float, *, spent: bool) -> float:
+        """Return that bound with the multipliers of the constraints that are this near, the budget if it is spent."""
         from scipy import optimize
 
         low, high = self._box(self._demands)
         high = np.maximum(low, high)
         gradient = self._log_error(t)[1]
         A, b = self._relations(self._demands)
-        budget = next((demand for demand in self._demands if isinstance(demand, Budget)), None)
-        columns, active = [], []
-        if budget is not None:
-            columns.append(self._spent(budget.kind, t)[1])
-        for row, limit in zip(A, b, strict=True):
-            columns.append(row if limit - row @ t < 1e-6 else 0 * row)
-        for place in range(len(t)):
+        budget = next((demand for demand in self._demands if isinstance(demand, Budget) and spent), None)
+        columns = [] if budget is None else [self._spent(budget.kind, t)[1]]
+        columns += [row if limit - row @ t < 10 * nearness else 0 * row for row, limit in zip(A, b, strict=True)]
+        active = []
+        for place, unit in enumerate(np.eye(len(t))):
             for end, sign in ((low, -1.0), (high, 1.0)):
-                if abs(t[place] - end[place]) < 1e-7:
-                    active.append(sign * np.eye(len(t))[place])
+                if abs(t[place] - end[place]) < nearness:
+                    active.append(sign * unit)
         multipliers = np.zeros(0)
         if columns or active:
             multipliers, _ = optimize.nnls(np.array([*columns, *active]).T, -gradient)
-        mu = multipliers[0] if budget is not None else 0.0
-        nu = multipliers[int(budget is not None) : int(budget is not None) + len(A)]
+        mu = float(multipliers[0]) if budget is not None else 0.0
+        first = int(budget is not None)
+        nu = multipliers[first : first + len(A)]
         linear = gradient + (A.T @ nu if len(A) else 0.0)
 
         def each(at: Floats) -> Floats:
-            return linear * at + (mu * self._spent(budget.kind, at)[0] if budget is not None else 0.0)
+            return np.asarray(
+                linear * at + (mu * self._spent(budget.kind, at)[0] if budget is not None and mu else 0.0)
+            )
 
         left, right = low.copy(), high.copy()
         for _ in range(200):  # golden section, all coordinates at once
-            first, second = left + 0.382 * (right - left), left + 0.618 * (right - left)
-            lower = each(first) < each(second)
-            left, right = np.where(lower, left, first), np.where(lower, second, right)
+            one, two = left + 0.382 * (right - left), left + 0.618 * (right - left)
+            lower = each(one) < each(two)
+            left, right = np.where(lower, left, one), np.where(lower, two, right)
         smallest = np.minimum(each((left + right) / 2), np.minimum(each(low), each(high)))
-        limit = 0.0 if budget is None else budget.amount if budget.kind == "epsilon" else -budget.amount
-        bound = float(smallest.sum() - gradient @ t - mu * limit - nu @ b)
-        return max(-bound, 0.0) + _NEARLY
+        limit = 0.0 if budget is None else budget.limit
+        return max(float(gradient @ t + mu * limit + nu @ b - smallest.sum()), 0.0) + _NEARLY

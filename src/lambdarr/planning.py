@@ -17,7 +17,7 @@ import numpy as np
 from lambdarr import kronecker
 from lambdarr.channel import Channel, is_number
 from lambdarr.conditions import product_of, scores_of, worth
-from lambdarr.designs import Design, check_design, listed
+from lambdarr.designs import Design, check_design, check_together, listed
 from lambdarr.errors import DataError, DesignError
 from lambdarr.expecting import expected_errors
 from lambdarr.intervals import deviations
@@ -87,7 +87,11 @@ class Question:
         """Return n times the variance of the answer; of the widest cell, for a table."""
         names = self._names()
         part = design.select(names)
-        pi = _expected(part, expected)
+        check_together(part)
+        return self._of_those_asked(part, _expected(part, expected)) / design.share_asked_all(len(names))
+
+    def _of_those_asked(self, part: Design, pi: Floats) -> float:
+        """Return n times the variance, n the number of those who have all attributes of the question."""
         if self.table:
             second = kronecker.solve_squared(part.channels, kronecker.apply(part.channels, pi))
             return float((second - pi**2).max())
@@ -204,7 +208,7 @@ def _strongest(design: Design, question: Question, expected: ArrayLike | None, n
             Channel.from_strength(channel.size, strength) if name in names else channel
             for name, channel in zip(design.names, design.channels, strict=True)
         )
-        return Design(design.attributes, channels, design.kept)
+        return Design(design.attributes, channels, design.kept, design.asked)
 
     if question.variance(at(0.0), expected) > n * error**2:
         msg = f"not even λ = 1 keeps this margin with {n:,} respondents; ask more of them, or allow a wider one"
@@ -228,6 +232,10 @@ def readable_order(design: Design, n: int, *, error: float = READABLE) -> int:
     >>> lr.readable_order(lr.design({"a": range(4), "b": range(4), "c": range(4)}, lam=0.5), 5_000)
     2
     """
+    check_design(design)
+    if not is_number(n) or not is_number(error):
+        msg = f"n and error must be numbers, got {n!r} and {error!r}"
+        raise DataError(msg)
     orders = expected_errors(design, n, most=len(design.names))
     return sum(1 for _ in itertools.takewhile(lambda order: order.worst < error, orders))
 
@@ -239,7 +247,10 @@ def _expected(part: Design, expected: ArrayLike | None) -> Floats:
         raise DataError(msg)
     if expected is None:
         return np.full(shape, 1 / math.prod(shape))
-    pi = np.asarray(expected, dtype=np.float64)
+    try:
+        pi = np.asarray(expected, dtype=np.float64)
+    except (TypeError, ValueError):
+        pi = np.zeros(0)
     if pi.shape != shape or not (pi >= 0).all() or not math.isclose(pi.sum(), 1, abs_tol=1e-6):
         msg = f"expected must be proportions of {' × '.join(part.names)} that sum to 1, of the shape {shape}"
         raise DataError(msg)

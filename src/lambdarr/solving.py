@@ -105,7 +105,14 @@ def design(
     """
     kept = listed(keep)
     attributes = _attributes(source, columns=columns, keep=kept, missing=missing, public=listed(public_missing))
+    if not attributes:
+        msg = "a design must have at least one attribute"
+        raise DesignError(msg)
     check_asked(asked, len(attributes))
+    for name, mapping in (("at_least", at_least), ("at_most", at_most), ("preserve", preserve), ("hide", hide)):
+        if mapping is not None and not isinstance(mapping, Mapping):
+            msg = f"{name} must be a mapping, got {type(mapping).__name__}; see lr.design"
+            raise DesignError(msg)
     targets = {
         "lam": lam, "strength": strength, "bits": bits, "epsilon": epsilon, "truthfulness": truthfulness,
         "posterior": posterior,
@@ -308,7 +315,7 @@ def _bits_by_size(attributes: tuple[Attribute, ...], bits: float, asked: int) ->
 
 
 def _epsilon_in_parts(attributes: tuple[Attribute, ...], epsilon: float, asked: int) -> dict[str, float]:
-    if not is_number(epsilon) or not epsilon > 0:  # also catches nan
+    if not is_number(epsilon) or not 0 < epsilon < math.inf:  # also catches nan
         msg = f"epsilon must be a positive number, got {epsilon!r}; ε = 0 needs λ = 0, which reports nothing"
         raise DesignError(msg)
     return _same(attributes, epsilon / asked, asked)
@@ -397,7 +404,18 @@ def _optimal(
 ) -> tuple[tuple[Channel, ...], Certificate]:
     """Return the channels that are best for a workload under the demands."""
     names = [attribute.name for attribute in attributes]
-    problem = Problem([attribute.size for attribute in attributes], workload_of(workload, names), demands)
+    tables = workload_of(workload, names)
+    needed = {place for table in tables for place in table}
+    for demand in demands:
+        needed |= {demand.attribute} if isinstance(demand, Bound) and demand.at_least > 0 else set()
+        needed |= {demand.first, demand.second} if isinstance(demand, Relation) and demand.preserved else set()
+    if forgotten := [name for place, name in enumerate(names) if place not in needed]:
+        msg = (
+            f"{forgotten[0]!r} is in no table of the workload, so its answers would be erased for the others' sake; "
+            "leave it out of the design, name a table with it, or give it a floor"
+        )
+        raise DesignError(msg)
+    problem = Problem([attribute.size for attribute in attributes], tables, demands)
     lams, certificate = problem.solve()
     fixed = {demand.attribute for demand in demands if isinstance(demand, Bound) and demand.at_most < 1}
     for place, lam in enumerate(lams):

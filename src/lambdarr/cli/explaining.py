@@ -156,15 +156,15 @@ def audit(
     if more is not None:
         beliefs = ", ".join(f"{leak.name} {leak.worst_posterior:.3f}" for leak in more.attributes)
         say(
-            f"{repeated} fresh reports of one truth: ε = {more.joint.epsilon:.4g}; highest beliefs after them: {beliefs}."
+            f"{repeated} fresh reports of one truth: ε = {more.joint.epsilon:.4g}; beliefs after them up to: {beliefs}."
         )
     if shuffled is not None and among is not None:
         say(f"Shuffled among {shuffled:,} reports: ε is at most {among:.4g}, but for a chance of one in a million.")
     if (release := found.release) is not None:
         say(
             f"Of {release.records:,} records, {release.true_records:,.1f} are expected to be reported true in every "
-            f"attribute; of {release.uniques:,} that nobody else shares, {release.surviving_uniques:,.1f}, and nobody can "
-            "tell which."
+            f"attribute; of {release.uniques:,} that nobody else shares, {release.surviving_uniques:,.1f}, and nobody "
+            "can tell which."
         )
     if found.asked is not None:
         say(asked_sentence(found.asked, len(found.attributes)))

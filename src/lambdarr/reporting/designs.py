@@ -112,6 +112,8 @@ def _certified(certificate: Certificate) -> str:
     proof = f"No λ's that meet the demands have an error more than {max(certificate.gap, 1e-6):.2g} of it smaller."
     if math.isnan(certificate.equal_epsilon):
         return f"These λ's are optimal for the tables wanted. {proof}"
+    if certificate.equal_epsilon < certificate.error:
+        return f"These λ's are optimal for the tables wanted; equal parts of ε would not meet the demands. {proof}"
     return (
         "These λ's are optimal for the tables wanted: the same budget in equal parts of ε would have "
         f"{certificate.equal_epsilon / certificate.error:.2f} times their variance, and with equal λ's "

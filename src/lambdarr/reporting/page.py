@@ -97,6 +97,12 @@ def report(
     from lambdarr.sinks import check_target, replacing
 
     check_design(design)
+    if design.is_sampled:
+        msg = "the report does not speak of designs that ask a part of the attributes yet; show and audit do"
+        raise lambdarr.DesignError(msg)
+    if output is not None and Path(output).suffix.lower() not in (".html", ".htm"):
+        msg = f"the report is an HTML page; the ending of {output} must be .html"
+        raise lambdarr.DesignError(msg)
     charts.altair()  # what is missing is told before the work
     deviations(level)
     asked = None if tables is None else [listed(names) for names in ([tables] if isinstance(tables, str) else tables)]
