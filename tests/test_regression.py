@@ -39,7 +39,7 @@ PEOPLE = people(1_500)
 KEPT = ["age", "group", "part", "w"]
 
 
-def agree(found, expected, errors, tolerance):
+def assert_agreement(found, expected, errors, tolerance):
     names = list(expected.index)
     np.testing.assert_allclose(found.coefficients[names], expected, rtol=tolerance, atol=tolerance)
     np.testing.assert_allclose(found.standard_errors[names], errors, rtol=tolerance, atol=tolerance)
@@ -65,14 +65,16 @@ def test_linear_without_randomization_is_statsmodels(formula):
     else:
         theirs, rename = smf.ols(formula, PEOPLE), {}
     expected = theirs.fit(cov_type="HC0")
-    agree(lr.regress(formula, PEOPLE, EXACT), expected.params.rename(rename), expected.bse.rename(rename), 1e-8)
+    assert_agreement(
+        lr.regress(formula, PEOPLE, EXACT), expected.params.rename(rename), expected.bse.rename(rename), 1e-8
+    )
 
 
 def test_weighted_linear_without_randomization_is_statsmodels():
     expected = smf.wls("income ~ sex + region * age", PEOPLE, weights=PEOPLE["w"]).fit(cov_type="HC0")
     for weights in ("w", PEOPLE["w"].to_numpy()):
         found = lr.regress("income ~ sex + region * age", PEOPLE, EXACT, weights=weights)
-        agree(found, expected.params, expected.bse, 1e-8)
+        assert_agreement(found, expected.params, expected.bse, 1e-8)
 
 
 @pytest.mark.parametrize("method", ["likelihood", "moments"])
@@ -83,7 +85,7 @@ def test_logistic_without_randomization_is_statsmodels(method, weighted):
     weights = {"var_weights": PEOPLE["w"]} if weighted else {}
     expected = smf.glm(formula, data, family=sm.families.Binomial(), **weights).fit(cov_type="HC0", tol=1e-14)
     found = lr.regress(formula, PEOPLE, EXACT, family="logistic", method=method, weights="w" if weighted else None)
-    agree(found, expected.params, expected.bse, 1e-7)
+    assert_agreement(found, expected.params, expected.bse, 1e-7)
 
 
 @pytest.mark.parametrize("method", ["likelihood", "moments"])
@@ -203,7 +205,7 @@ def test_clusters_are_statsmodels_clusters_without_randomization():
     groups = PEOPLE["group"]
     expected = fitted.fit(cov_type="cluster", cov_kwds={"groups": groups, "use_correction": False})
     found = lr.regress("income ~ sex + age", PEOPLE, EXACT, clusters="group")
-    agree(found, expected.params, expected.bse * np.sqrt(40 / 39), 1e-8)
+    assert_agreement(found, expected.params, expected.bse * np.sqrt(40 / 39), 1e-8)
 
 
 @pytest.mark.parametrize(("formula", "family", "method"), CASES)
@@ -260,7 +262,7 @@ def test_missing_public_values_are_left_out_and_counted():
     reports = PEOPLE.assign(age=PEOPLE["age"].where(PEOPLE.index % 10 > 0))
     found = lr.regress("income ~ sex + age", reports, EXACT)
     expected = smf.ols("income ~ sex + age", reports).fit(cov_type="HC0")
-    agree(found, expected.params, expected.bse, 1e-8)
+    assert_agreement(found, expected.params, expected.bse, 1e-8)
     assert (found.n, found.left_out) == (1_350, 150)
     assert "150 more left out" in found.summary()
 

@@ -32,7 +32,7 @@ from lambdarr.tabulation import Counts, tallied
 from lambdarr.waves import shared, waves_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -215,9 +215,10 @@ class Estimate:
             msg = f"a covariance matrix over {cells:,} cells is larger than {MAX_COVARIANCE:,}; ask for a smaller table"
             raise DataError(msg)
         if self.waves:
-            return self._over_waves(
-                lambda share, part, share2, part2: share * share2 * _covariance_between(part, part2)
-            )
+            # waves are independent of each other, unless one cluster has reports in several
+            alone = zip(self.waves, self.waves, strict=True)
+            pairs = itertools.product(self.waves, repeat=2) if self._shared_clusters else alone
+            return np.asarray(sum(a * b * _covariance_between(first, second) for (a, first), (b, second) in pairs))
         if self.counts.clustered is not None:
             return _covariance_between(self, self)
         A = kronecker.dense_inverse(self.design.channels)
@@ -259,15 +260,6 @@ class Estimate:
         return all(
             part.counts.clustered is not None and part.counts.clustered.keys is not None for _, part in self.waves
         )
-
-    def _over_waves(self, between: Callable[[float, Estimate, float, Estimate], Any]) -> NDArray[np.float64]:
-        """Return the sum over waves, and over pairs of waves where they share clusters."""
-        pairs = (
-            itertools.product(self.waves, repeat=2)
-            if self._shared_clusters
-            else zip(self.waves, self.waves, strict=True)
-        )
-        return np.asarray(sum(between(*first, *second) for first, second in pairs))
 
     @property
     def degrees(self) -> float:
