@@ -56,6 +56,48 @@ def records():
     ]:
         record, report = (dict(zip(names, answers, strict=True)) for answers in (truths, reports))
         yield {"design": design, "record": record, "words": list(words), "report": report}
+    yield from numbers()
+
+
+def numbers():
+    """Yield records of numbers, dates and durations: words at and beside the boundary of the rounding."""
+    half = {"threshold": WORDS // 2, "lambda": 0.5}
+    age = {
+        "name": "age",
+        "categories": ["below 0", "0", "10", "40", "above 40"],
+        "scale": {"edges": [0, 10, 40], "unit": "integer", "rounding": "random", "outside": "count"},
+        "missing": "NA",
+        "threshold": WORDS // 4,
+        "lambda": 0.25,
+    }  # six with the missing one
+    born = {
+        "name": "born",
+        "categories": ["[1970-01-01, 1970-02-01)", "[1970-02-01, 1970-03-01]"],
+        "scale": {"edges": [0, 31, 59], "unit": "date", "rounding": "none", "outside": "clip"},
+        **half,
+    }
+    waited = {
+        "name": "waited",
+        "categories": ["0", "0.5"],
+        "scale": {"edges": [0, 0.5], "unit": "duration", "rounding": "random", "outside": "refuse"},
+        **half,
+    }
+    design = {"schema_version": 3, "attributes": [age, born, waited]}
+    keep, last, tenth = 0, WORDS - 1, WORDS // 10
+    for truths, words, reports in [
+        ((1, "1970-01-31", 0.125), (tenth - 1, keep, keep, WORDS // 4 - 1, keep), ("10", 0, "0.5")),
+        ((1, "1970-02-01", 0.125), (tenth, keep, keep, WORDS // 4, keep), ("0", 1, "0")),
+        ((10, "1969-12-31", 0), (0, keep, keep, 0, keep), ("10", 0, "0")),
+        ((40, "2026-11-15", 0.5), (last, keep, keep, last, keep), ("40", 1, "0.5")),
+        ((-1, "1970-03-01", 0.5), (keep, keep, 0, last), ("below 0", 1, "0.5")),
+        ((41, "1970-01-01", 0.5), (last, keep, last, keep), (None, 0, "0.5")),
+        ((None, "1970-01-01", 0.25), (keep, keep, WORDS // 2 - 1, WORDS // 2), (None, 0, "0")),
+        (("NA", "1970-01-01", 0.25), (WORDS // 4, last, WORDS // 2, keep), ("below 0", 1, "0")),
+    ]:
+        record = dict(zip(["age", "born", "waited"], truths, strict=True))
+        of_age, of_born, of_waited = reports
+        report = {"age": of_age, "born": born["categories"][of_born], "waited": of_waited}
+        yield {"design": design, "record": record, "words": list(words), "report": report}
 
 
 if __name__ == "__main__":

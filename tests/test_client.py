@@ -90,7 +90,7 @@ def test_record_that_does_not_fit_is_refused_without_repeating_it(record, says):
         "{}",
         "[" * 100_000,
         json.dumps({"schema_version": 1, "attributes": []}),
-        TEXT.replace('"schema_version": 1', '"schema_version": 3'),
+        TEXT.replace('"schema_version": 1', '"schema_version": 4'),
         edited(threshold=5),
         edited(threshold=0),
         edited(threshold=True),

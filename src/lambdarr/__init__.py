@@ -26,8 +26,10 @@ _HOMES = {
     "Measurement": "measuring",
     "MissingExtraError": "errors",
     "Model": "models",
+    "Numeric": "scales",
     "Plan": "planning",
     "Regression": "regression",
+    "Scale": "scales",
     "SeededWords": "sampling",
     "SourceError": "errors",
     "audit": "auditing",
@@ -70,8 +72,10 @@ __all__ = [
     "Measurement",
     "MissingExtraError",
     "Model",
+    "Numeric",
     "Plan",
     "Regression",
+    "Scale",
     "SeededWords",
     "SourceError",
     "audit",
@@ -117,6 +121,7 @@ if TYPE_CHECKING:
     from lambdarr.regression import Regression, regress
     from lambdarr.reporting.page import report
     from lambdarr.sampling import SeededWords
+    from lambdarr.scales import Numeric, Scale
     from lambdarr.solving import design
     from lambdarr.tabulation import Counts, tallies, tally
 

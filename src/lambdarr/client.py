@@ -8,16 +8,20 @@ spec/sampler.md. Nothing else of lambdarr is imported, and what it raises never 
 
 from __future__ import annotations
 
+import bisect
+import datetime
 import json
+import math
 import secrets
 import sys
 from typing import NamedTuple
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """The newest version of a design that this client can follow; it follows older ones too."""
 
 WORDS = 2**32
 _MAX_SIZE = 65_536
+_EPOCH = datetime.date(1970, 1, 1)
 
 
 class ClientError(ValueError):
@@ -99,7 +103,7 @@ class Client:
             raise ClientError(msg)
         asked = self._checked(questions, record) if questions is not None else self.questions()
         report: dict[str, object] = {}
-        for name, (values, missing, missing_is_public, threshold) in self._attributes.items():
+        for name, (values, missing, missing_is_public, threshold, scale) in self._attributes.items():
             report[name] = None
             if questions is not None and name not in asked:
                 continue
@@ -109,7 +113,11 @@ class Client:
             answer = None if missing is not None and record[name] == missing else record[name]
             if missing_is_public and answer is None:
                 continue
-            truth = _code(name, values, answer)  # also of what is not asked: a record fits, or does not, by itself
+            # also of what is not asked, though without a word: a record fits, or does not, by itself
+            if scale is None or answer is None:
+                truth = _code(name, values, answer)
+            else:
+                truth = scale.code(name, answer, rounding=name in asked)
             if name in asked:
                 report[name] = values[report_from_word(truth, secrets.randbits(32), threshold, len(values))]
                 if report[name] is None and self._asked < len(self._attributes):
@@ -135,12 +143,59 @@ def _code(name: str, values: list[object], answer: object) -> int:
     raise ClientError(msg)
 
 
+class _Scale(NamedTuple):
+    """How a number becomes one of the values: its bin, or one of the two edges around it."""
+
+    edges: list[float]
+    unit: str
+    rounding: str
+    outside: str
+
+    def code(self, name: str, answer: object, *, rounding: bool) -> int:
+        """Return the place of a number among the values, with a word to round it."""
+        number, edges, first = self._number(name, answer), self.edges, int(self.outside == "count")
+        if not edges[0] <= number <= edges[-1]:
+            if self.outside == "refuse":
+                msg = f"the answer to {name!r} is outside its bounds; correct it"
+                raise ClientError(msg)
+            if self.outside == "count":
+                return 0 if number < edges[0] else len(edges) + (self.rounding == "random")
+            number = edges[0] if number < edges[0] else edges[-1]
+        place = min(bisect.bisect_right(edges, number), len(edges) - 1) - 1
+        if self.rounding == "random" and rounding:
+            part = (number - edges[place]) / (edges[place + 1] - edges[place])
+            return first + place + (secrets.randbits(32) < math.floor(part * WORDS))
+        return first + place
+
+    def _number(self, name: str, answer: object) -> float:
+        wanted = "number of seconds" if self.unit == "duration" else "number"
+        if self.unit == "date":
+            wanted = "date such as 2026-11-15"
+            if isinstance(answer, str):
+                try:
+                    return float((datetime.datetime.fromisoformat(answer).date() - _EPOCH).days)
+                except ValueError:
+                    answer = None
+        elif self.unit == "integer":
+            wanted = "whole number"
+        fits = isinstance(answer, int | float) and not isinstance(answer, bool) and self.unit != "date"
+        try:
+            number = float(answer) if fits else math.nan  # type: ignore[arg-type]
+        except OverflowError:
+            number = math.nan
+        if not math.isfinite(number) or (self.unit == "integer" and not number.is_integer()):
+            msg = f"the answer to {name!r} must be a {wanted}"
+            raise ClientError(msg)
+        return number
+
+
 class _Attribute(NamedTuple):
     values: list[object]
     """In the order of their codes, a missing one last if it is randomized."""
     missing: str | None
     missing_is_public: bool
     threshold: int
+    scale: _Scale | None
 
 
 def _read(design: str) -> tuple[dict[str, _Attribute], int]:
@@ -150,7 +205,14 @@ def _read(design: str) -> tuple[dict[str, _Attribute], int]:
         version = document["schema_version"]
         asked = document.get("asked", len(document["attributes"]))
         entries = [
-            (e["name"], list(e["categories"]), e.get("missing"), e.get("missing_is_public", False), e["threshold"])
+            (
+                e["name"],
+                list(e["categories"]),
+                e.get("missing"),
+                e.get("missing_is_public", False),
+                e["threshold"],
+                e.get("scale"),
+            )
             for e in document["attributes"]
         ]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -160,8 +222,8 @@ def _read(design: str) -> tuple[dict[str, _Attribute], int]:
         msg = f"the design has schema_version {version!r}, this client follows up to {SCHEMA_VERSION}; use a newer one"
         raise ClientError(msg)
     found: dict[str, _Attribute] = {}
-    for name, categories, missing, public, threshold in entries:
-        if public is not False and not (public is True and missing is not None and version == SCHEMA_VERSION):
+    for name, categories, missing, public, threshold, given in entries:
+        if public is not False and not (public is True and missing is not None and version >= 2):
             msg = f"attribute {name!r} of the design is not clear about its missing answers; fetch the design again"
             raise ClientError(msg)
         values = categories if missing is None or public else [*categories, None]
@@ -173,20 +235,43 @@ def _read(design: str) -> tuple[dict[str, _Attribute], int]:
         if not whole or not 0 < threshold <= WORDS or (WORDS - threshold) % size:
             msg = f"the threshold of attribute {name!r} does not fit its {size} categories; fetch the design again"
             raise ClientError(msg)
-        found[name] = _Attribute(values, missing, public, threshold)
+        scale = None if given is None else _read_scale(name, given, len(categories), version)
+        found[name] = _Attribute(values, missing, public, threshold, scale)
     if not found:
         msg = "the design has no attributes; fetch it again"
         raise ClientError(msg)
     if isinstance(asked, bool) or not isinstance(asked, int) or not 1 <= asked <= len(found):
         msg = "the design is not clear about how many attributes are asked; fetch it again"
         raise ClientError(msg)
-    if "asked" in document and version != SCHEMA_VERSION:
+    if "asked" in document and version < 2:
         msg = "a design of this version does not say how many attributes are asked; fetch it again"
         raise ClientError(msg)
     if asked < len(found) and any(_is_unclear(attribute) for attribute in found.values()):
         msg = "the design has a missing answer that could not be told from one that is not asked; fetch it again"
         raise ClientError(msg)
     return found, asked
+
+
+def _read_scale(name: str, given: object, size: int, version: int) -> _Scale:
+    """Return the scale of a numerical attribute; its categories have to be as many as it makes."""
+    msg = f"the scale of attribute {name!r} is not clear; fetch the design again"
+    try:
+        scale = _Scale(*(given[key] for key in _Scale._fields))  # type: ignore[index]
+        clear = (
+            version >= 3
+            and scale.unit in ("number", "integer", "date", "duration")
+            and scale.rounding in ("random", "none")
+            and scale.outside in ("count", "clip", "refuse")
+            and all(isinstance(edge, int | float) and not isinstance(edge, bool) for edge in scale.edges)
+            and all(low < high for low, high in zip(scale.edges, scale.edges[1:], strict=False))
+            and all(math.isfinite(edge) for edge in scale.edges)
+            and size == len(scale.edges) - (scale.rounding == "none") + 2 * (scale.outside == "count")
+        )
+    except (KeyError, TypeError):
+        raise ClientError(msg) from None
+    if not clear:
+        raise ClientError(msg)
+    return scale
 
 
 def _is_unclear(attribute: _Attribute) -> bool:

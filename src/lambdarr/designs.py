@@ -18,19 +18,22 @@ import numpy as np
 from lambdarr.channel import WORDS, Channel
 from lambdarr.domain import Attribute
 from lambdarr.errors import DataError, DesignError, SourceError
+from lambdarr.scales import Scale
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
+    from lambdarr.binning import Binning
     from lambdarr.optimizing import Certificate
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Newest version of the JSON form, described by spec/design.schema.json.
 
-Version 2 has ``missing_is_public`` and ``asked``. A design without them is written as version 1, which older readers
-follow; one with them they refuse, instead of randomizing what should pass or reporting what should not be asked.
+Version 2 has ``missing_is_public`` and ``asked``, version 3 ``scale``. A design is written in the oldest version that
+has all it needs, which older readers follow; they refuse others, instead of randomizing what should pass, reporting
+what should not be asked, or taking a number for a category.
 """
 
 
@@ -54,6 +57,8 @@ class Design:
         took a part of another.
     certificate : Certificate, optional
         How good its λ's are, where they were optimized; it is not saved.
+    binnings : tuple of Binning
+        Why numerical attributes have the bins they have, where these were chosen for them; not saved either.
 
     Examples
     --------
@@ -71,6 +76,7 @@ class Design:
     asked: int | None = None
     out_of: int | None = None
     certificate: Certificate | None = field(default=None, kw_only=True, compare=False)
+    binnings: tuple[Binning, ...] = field(default=(), kw_only=True, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", tuple(self.attributes))
@@ -275,13 +281,14 @@ class Design:
                 "categories": list(attribute.categories),
                 "missing": attribute.missing,
                 **({"missing_is_public": True} if attribute.missing_is_public else {}),
+                **({} if attribute.scale is None else {"scale": attribute.scale.to_dict()}),
                 "lambda": channel.lam,
                 "threshold": channel.threshold,
                 "rounding": channel.rounding,
             }
             for attribute, channel in zip(self.attributes, self.channels, strict=True)
         ]
-        version = SCHEMA_VERSION if self.gaps else 1
+        version = 3 if any(attribute.scale for attribute in self.attributes) else 2 if self.gaps else 1
         asked = {"asked": self.asked} if self.is_sampled else {}
         document = {"schema_version": version, **asked, "attributes": attributes, "kept": list(self.kept)}
         return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
@@ -406,6 +413,9 @@ def _from_document(document: Any) -> Design:
     if version < 2 and any(attribute.missing_is_public for attribute, _ in pairs):
         msg = "a design with missing_is_public must have schema_version 2, as older readers would pass over it"
         raise DesignError(msg)
+    if version < 3 and any(attribute.scale for attribute, _ in pairs):
+        msg = "a design with a scale must have schema_version 3, as older readers would take numbers for categories"
+        raise DesignError(msg)
     asked = _member(document, "asked", int, "a design") if "asked" in document else None
     if version < 2 and asked is not None:
         msg = "a design with asked must have schema_version 2, as older readers would ask everything"
@@ -425,6 +435,7 @@ def _entry(entry: Any, place: int) -> tuple[Attribute, Channel]:
         _member(entry, "categories", list, where),
         entry.get("missing"),
         missing_is_public=entry.get("missing_is_public", False),
+        scale=_scale(entry["scale"], where) if "scale" in entry else None,
     )
     lam = _member(entry, "lambda", (int, float), where)
     threshold = _member(entry, "threshold", int, where)
@@ -445,6 +456,18 @@ def _entry(entry: Any, place: int) -> tuple[Attribute, Channel]:
         )
         raise DesignError(msg)
     return attribute, Channel(attribute.size, threshold / WORDS, rounding=rounding)
+
+
+def _scale(document: Any, where: str) -> Scale:
+    if not isinstance(document, dict) or set(document) != {"edges", "unit", "rounding", "outside"}:
+        msg = f"scale of {where} must have edges, unit, rounding and outside; make one with `lambdarr design`"
+        raise DesignError(msg)
+    edges = _member(document, "edges", list, f"the scale of {where}")
+    try:
+        return Scale(tuple(edges), document["unit"], document["rounding"], document["outside"])
+    except DesignError as error:
+        msg = f"scale of {where}: {error}"
+        raise DesignError(msg) from None
 
 
 def _member(document: dict[str, Any], key: str, kind: type | tuple[type, ...], where: str) -> Any:

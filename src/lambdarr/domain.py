@@ -1,8 +1,10 @@
-"""Attribute: ordered categories ↔ integer codes, and the category that stands for a missing value.
+"""Attribute: ordered categories ↔ integer codes, the category that stands for a missing value, and numbers.
 
 Categories keep their type: text, integer or boolean. A typed column (Parquet, Arrow, a frame) has to hold that very
 type. A text file holds only text, so there the design decides: a field is compared with the categories as they are
 written, and the text 01 is not the number 1.
+
+The categories of a numerical attribute are those of its ``Scale``: its truths are numbers, its reports categories.
 """
 
 from __future__ import annotations
@@ -16,9 +18,10 @@ import pyarrow.compute as pc
 
 from lambdarr.channel import MAX_SIZE, check_size
 from lambdarr.errors import DataError, DesignError
+from lambdarr.scales import OUTSIDE, Scale, read_numbers, written
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from numpy.typing import NDArray
 
@@ -49,6 +52,8 @@ class Attribute:
     missing_is_public : bool
         Whether a null is public knowledge instead, as where a question was not asked: it is then no category, and is
         reported as it is, never randomized. Nothing protects the fact that an answer is missing.
+    scale : Scale, optional
+        How numbers become categories, which are then the scale's labels; see ``Attribute.on``.
 
     Examples
     --------
@@ -63,6 +68,7 @@ class Attribute:
     categories: tuple[Category, ...]
     missing: str | None = None
     missing_is_public: bool = False
+    scale: Scale | None = None
 
     def __init__(
         self,
@@ -71,6 +77,7 @@ class Attribute:
         missing: str | None = None,
         *,
         missing_is_public: bool = False,
+        scale: Scale | None = None,
     ) -> None:
         object.__setattr__(self, "name", name)
         if isinstance(categories, str):
@@ -79,7 +86,19 @@ class Attribute:
         object.__setattr__(self, "categories", tuple(_plain(name, category) for category in categories))
         object.__setattr__(self, "missing", missing)
         object.__setattr__(self, "missing_is_public", missing_is_public)
+        object.__setattr__(self, "scale", scale)
         self._check()
+
+    @classmethod
+    def on(cls, name: str, scale: Scale, missing: str | None = None, *, missing_is_public: bool = False) -> Attribute:
+        """Return a numerical attribute.
+
+        Examples
+        --------
+        >>> Attribute.on("age", Scale((0, 60, 120), rounding="none", outside="refuse")).categories
+        ('[0, 60)', '[60, 120]')
+        """
+        return cls(name, scale.labels, missing, missing_is_public=missing_is_public, scale=scale)
 
     def _check(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
@@ -107,6 +126,9 @@ class Attribute:
             raise DesignError(msg)
         if self.missing is not None and self.missing in {spelling for spelling, _ in _written_spellings(self)}:
             msg = f"missing of attribute {self.name!r} is the text of one of its categories; choose another text"
+            raise DesignError(msg)
+        if self.scale is not None and self.scale.labels != self.categories:
+            msg = f"categories of attribute {self.name!r} are not those of its scale; was the file edited by hand?"
             raise DesignError(msg)
         try:
             check_size(self.size)
@@ -166,6 +188,23 @@ class Attribute:
             msg = f"the value of attribute {self.name!r} is outside its domain of {self.size} categories; {_REMEDY}"
         raise DataError(msg)
 
+    def truth_code(self, value: object, draw: Callable[[], int]) -> int:
+        """Return the code of one answer: of a number, that which its scale gives it, with a word if it is rounded."""
+        scale = self.scale
+        if scale is None or value is None or (self.missing is not None and value == self.missing):
+            return self.code(value)
+        try:
+            number = np.array([scale.number(value)])
+        except DataError as error:
+            msg = f"the answer to {self.name!r}: {error}"
+            raise DataError(msg) from None
+        rounds = scale.rounding == "random" and scale.edges[0] <= number[0] <= scale.edges[-1]
+        code = int(scale.codes(number, np.array([draw() if rounds else 0], dtype=np.uint32))[0])
+        if code == OUTSIDE:
+            msg = f"the answer to {self.name!r} is outside its bounds; {_OUTSIDE_REMEDY}"
+            raise DataError(msg)
+        return code
+
     def category_code(self, value: object) -> int:
         """Return the code of a value that has to be one of the r categories."""
         code = self.code(value)
@@ -183,6 +222,7 @@ class Attribute:
         return tuple(str(category) for category in self.categories)
 
 
+_OUTSIDE_REMEDY = "correct it, or make the design with outside='count' or 'clip'"
 _REMEDY = "add the category to the design, or map the value to one of its categories first"
 
 
@@ -227,6 +267,8 @@ def encode(attribute: Attribute, column: pa.Array, *, as_text: bool, first_row: 
         Whether these are reports of respondents who were asked some attributes only: a null is then "not asked", also
         where the attribute has a missing category, which has its text.
     """
+    if attribute.scale is not None:
+        column = _as_labels(column, attribute.scale)
     if not pa.types.is_dictionary(column.type):
         codes = _lookup(attribute, column, as_text=as_text, sampled=sampled)
         suspect = codes
@@ -247,6 +289,49 @@ def encode(attribute: Attribute, column: pa.Array, *, as_text: bool, first_row: 
         suspect = codes if lookup.size and lookup.min() < ABSENT else codes[:0]  # all is well if the dictionary is
     if suspect.size and suspect.min() < ABSENT:
         raise _misfit(attribute, codes, first_row=first_row)
+    return codes
+
+
+def _as_labels(column: pa.Array, scale: Scale) -> pa.Array:
+    """Return reports that are edges as the texts they are, where a reader of text files has made numbers of them."""
+    kind = column.type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_date(kind)):
+        return column
+    encoded = (column.cast(pa.date32()).cast(pa.int32()) if pa.types.is_date(kind) else column).dictionary_encode()
+    texts = [written(value, scale.unit) for value in encoded.dictionary.to_pylist()]
+    return pa.DictionaryArray.from_arrays(encoded.indices, pa.array(texts, pa.string()))
+
+
+def encode_truths(
+    attribute: Attribute,
+    column: pa.Array,
+    *,
+    as_text: bool,
+    first_row: int,
+    words: NDArray[np.uint32] | None = None,
+) -> Codes:
+    """Return the codes of one batch of truths; those of a numerical attribute are numbers.
+
+    ``words`` has one for each number, if its scale rounds at random.
+    """
+    scale = attribute.scale
+    if scale is None:
+        return encode(attribute, column, as_text=as_text, first_row=first_row)
+    numbers, null = read_numbers(
+        attribute.name, column, scale.unit, as_text=as_text, missing=attribute.missing, first_row=first_row
+    )
+    codes = scale.codes(numbers, words)
+    outside = (codes == OUTSIDE) & ~null
+    if outside.any():
+        msg = (
+            f"{int(outside.sum()):,} values of attribute {attribute.name!r} are outside its bounds, first at row "
+            f"{first_row + int(outside.argmax()):,}; {_OUTSIDE_REMEDY}"
+        )
+        raise DataError(msg)
+    if null.any():
+        codes[null] = _null_code(attribute)
+        if attribute.missing is None:
+            raise _misfit(attribute, codes, first_row=first_row)
     return codes
 
 

@@ -12,10 +12,19 @@ import pyarrow as pa
 
 from lambdarr.client import drawn_set
 from lambdarr.designs import check_design, check_whole, listed
-from lambdarr.domain import ABSENT, Decoder, arrow_type, encode, has_declared_order
+from lambdarr.domain import ABSENT, Decoder, arrow_type, encode_truths, has_declared_order
 from lambdarr.errors import DataError
 from lambdarr.parallel import ahead, in_order, worth_compiling
-from lambdarr.sampling import COMPILED_FROM, Span, drawn_sets, randomize_code, report_span, source_of_words
+from lambdarr.sampling import (
+    COMPILED_FROM,
+    Span,
+    draw_word,
+    drawn_sets,
+    randomize_code,
+    report_span,
+    source_of_words,
+    words_of,
+)
 from lambdarr.sinks import check_target, write_file
 from lambdarr.sources import DELIMITERS, ENCODED, SEEDED, Source, check_present, format_of, open_source
 
@@ -29,6 +38,8 @@ if TYPE_CHECKING:
     from lambdarr.sampling import Words
 
 Table = TypeVar("Table")
+
+_NO_WORDS = np.empty(0, dtype=np.uint32)
 
 
 def randomize(
@@ -157,12 +168,18 @@ def randomize_record(
         if attribute.name not in record:
             msg = f"the record has no {attribute.name!r}; every attribute that is asked is answered"
             raise DataError(msg)
-        truth = attribute.code(record[attribute.name])  # also of what is not asked: a record fits by itself, or not
+        # also of what is not asked, though without a word: a record fits by itself, or not
+        draw = draw_word if attribute.name in asked else _no_word
+        truth = attribute.truth_code(record[attribute.name], draw)
         if attribute.name in asked and truth != ABSENT:
             value = attribute.values[randomize_code(truth, channel)]
             # None is "not asked" where some are not
             report[attribute.name] = attribute.missing if value is None and design.is_sampled else value
     return report
+
+
+def _no_word() -> int:
+    return 0
 
 
 def _checked(questions: tuple[str, ...], record: Mapping[str, object], design: Design) -> tuple[str, ...]:
@@ -196,12 +213,13 @@ def _randomized(
     check_whole(design)
     words = source_of_words(rng)
     columns = _released_columns(source.names, design, keep=keep, drop=drop)
-    stream = ahead(source.batches(columns, encoded=design.names if into else ()))
+    texts = [attribute.name for attribute in design.attributes if attribute.scale is None]
+    stream = ahead(source.batches(columns, encoded=texts if into else ()))
     first = next(stream, None)
     if first is None:
         raise _no_rows()
     for attribute in design.attributes:  # a column of another type is refused before anything is made of it
-        encode(attribute, first.column(attribute.name)[:0], as_text=source.as_text, first_row=1)
+        encode_truths(attribute, first.column(attribute.name)[:0], as_text=source.as_text, first_row=1, words=_NO_WORDS)
     decoders = {
         attribute.name: _decoder(attribute, source, first.column(attribute.name), into, sampled=design.is_sampled)
         for attribute in design.attributes
@@ -211,6 +229,7 @@ def _randomized(
         schema = schema.with_metadata({**(schema.metadata or {}), SEEDED: b"true"})
     pairs = {a.name: (a, c) for a, c in zip(design.attributes, design.channels, strict=True)}
     places = {name: place for place, name in enumerate(design.names)}
+    rounded = [a.name for a in design.attributes if a.scale is not None and a.scale.rounding == "random"]
 
     def asked(records: int) -> NDArray[np.bool_] | None:
         if design.asked is None:
@@ -222,9 +241,10 @@ def _randomized(
         for batch in itertools.chain([first], stream):
             # words are handed out here, in the order of the rows, whichever thread then uses them
             sets = asked(batch.num_rows)
+            roundings = {name: words.span(batch.num_rows) for name in rounded}
             spans = {name: words.span(batch.num_rows) for name in design.names}
             compiled = worth_compiling(first_row * len(design.names), enough=COMPILED_FROM)
-            yield _Job(batch, first_row, sets, spans, compiled)
+            yield _Job(batch, first_row, sets, roundings, spans, compiled)
             first_row += batch.num_rows
 
     def report(job: _Job) -> pa.RecordBatch:
@@ -232,7 +252,14 @@ def _randomized(
         for name, column in zip(columns, job.batch.columns, strict=True):
             if name in pairs:
                 attribute, channel = pairs[name]
-                truths = encode(attribute, column, as_text=source.as_text, first_row=job.first_row)
+                span = job.roundings.get(name)
+                truths = encode_truths(
+                    attribute,
+                    column,
+                    as_text=source.as_text,
+                    first_row=job.first_row,
+                    words=None if span is None else words_of(span, len(column)),
+                )
                 reports = np.empty_like(truths)
                 report_span(truths, reports, channel, job.spans[name], compiled=job.compiled)
                 if attribute.missing_is_public:  # their words were drawn in bulk with the others, and go unused
@@ -267,6 +294,8 @@ def _decoder(attribute: Attribute, source: Source, column: pa.Array, into: str, 
     if into in DELIMITERS:
         return Decoder(attribute, ENCODED, as_text=True, sampled=sampled)
     kind = source.schema.field(attribute.name).type
+    if attribute.scale is not None:  # numbers go in, and categories come out
+        kind = pa.string()
     if pa.types.is_dictionary(kind):
         declared = has_declared_order(source.schema.field(attribute.name))
         return Decoder(attribute, kind, declared=column.dictionary if declared else None, sampled=sampled)
@@ -302,7 +331,10 @@ class _Job(NamedTuple):
     first_row: int
     asked: NDArray[np.bool_] | None
     """Who is asked what, a row per attribute; None if everyone is asked all."""
+    roundings: dict[str, Span]
+    """The words by which numbers are rounded."""
     spans: dict[str, Span]
+    """The words by which answers are randomized."""
     compiled: bool
 
 

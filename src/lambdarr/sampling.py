@@ -182,7 +182,12 @@ def _drawn_below(rng: Words, count: int, bound: int) -> NDArray[np.uint32]:
 
 
 def _words(rng: Words, count: int) -> NDArray[np.uint32]:
-    span, words = rng.span(count), np.empty(count, dtype="<u4")
+    return words_of(rng.span(count), count)
+
+
+def words_of(span: Span, count: int) -> NDArray[np.uint32]:
+    """Return the words of a span as an array."""
+    words = np.empty(count, dtype="<u4")
     for start in range(0, count, BLOCK):
         span.fill(words[start : start + BLOCK])
     return words
@@ -260,6 +265,11 @@ def reports_from_words(truths: Codes, words: NDArray[np.uint32], channel: Channe
     return np.where(words < threshold, truths, redraw).astype(truths.dtype)
 
 
+def draw_word() -> int:
+    """Return a word of the operating system's randomness."""
+    return secrets.randbits(32)
+
+
 def randomize_code(truth: int, channel: Channel) -> int:
     """Return the report of one code, from the operating system's randomness."""
-    return report_from_word(truth, secrets.randbits(32), channel.threshold, channel.size)
+    return report_from_word(truth, draw_word(), channel.threshold, channel.size)

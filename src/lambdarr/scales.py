@@ -15,7 +15,7 @@ import itertools
 import math
 import numbers
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -24,8 +24,6 @@ import pyarrow.compute as pc
 from lambdarr.errors import DataError, DesignError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
@@ -178,6 +176,10 @@ class Scale:
         codes[below], codes[above] = 0, self.size - 1
         return codes
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the scale as the design's JSON has it."""
+        return {"edges": list(self.edges), "unit": self.unit, "rounding": self.rounding, "outside": self.outside}
+
     def number(self, value: object) -> float:
         """Return one answer as a number in the scale's unit.
 
@@ -212,9 +214,7 @@ def _number_of(value: object, unit: Unit) -> float:
                 return float((value - _EPOCH).days)
         elif unit == "duration" and isinstance(value, datetime.timedelta):
             return value.total_seconds()
-        elif isinstance(value, str):
-            return float(value)
-        if isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_):
+        if unit != "date" and isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_):
             return float(value)
     except (ValueError, OverflowError):
         pass
@@ -285,10 +285,15 @@ def read_numbers(
     found = _in_unit(name, column, unit)
     null = pc.is_null(column).to_numpy(zero_copy_only=False)
     if bad := _first(~np.isfinite(found) & ~null):
-        msg = f"{bad.count:,} of the values of {name!r} are nan or infinite, first at row {first_row + bad.place:,}; {_REMEDY}"
+        row = first_row + bad.place
+        msg = f"{bad.count:,} values of attribute {name!r} are nan or infinite, first at row {row:,}; {_REMEDY}"
         raise DataError(msg)
     if unit == "integer" and (bad := _first((found != np.floor(found)) & ~null)):
-        msg = f"{bad.count:,} of the values of {name!r} are not whole, first at row {first_row + bad.place:,}; round them, or give the attribute the unit number"
+        row = first_row + bad.place
+        msg = (
+            f"{bad.count:,} values of attribute {name!r} are not whole, first at row {row:,}; round them, or give the "
+            "attribute the unit number"
+        )
         raise DataError(msg)
     return found, null
 
@@ -307,22 +312,26 @@ _REMEDY = "leave them empty and give the attribute a missing category, or correc
 
 
 def _from_text(name: str, column: pa.Array, unit: Unit, *, missing: str | None, first_row: int) -> pa.Array:
+    """Return a text file's column as numbers or dates, its empty fields and those that say so as nulls."""
     text = column.cast(pa.string())
     empty = pa.array(["", *([] if missing is None else [missing])])
     text = pc.if_else(pc.is_in(text, value_set=empty), None, text)
+    kind = pa.date32() if unit == "date" else pa.float64()
     try:
-        return text.cast(pa.date32() if unit == "date" else pa.float64())
+        return text.cast(kind)
     except pa.ArrowInvalid:
-        pass
-    for place, value in enumerate(text.to_pylist()):
-        if value is not None:
-            try:
-                _number_of(value, unit)
-            except DataError as error:
-                msg = f"attribute {name!r}, row {first_row + place:,}: {error}; correct it, or leave it empty"
-                raise DataError(msg) from None
-    values = [None if value is None else _number_of(value, unit) for value in text.to_pylist()]
-    return pa.array(values, pa.float64())
+        row = first_row + next(place for place, value in enumerate(text) if not _is_castable(value, kind))
+        what = "a date such as 2026-11-15" if unit == "date" else "a number"
+        msg = f"attribute {name!r} holds what is not {what}, first at row {row:,}; correct it, or leave it empty"
+        raise DataError(msg) from None
+
+
+def _is_castable(value: pa.Scalar, kind: pa.DataType) -> bool:
+    try:
+        value.cast(kind)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _in_unit(name: str, column: pa.Array, unit: Unit) -> Floats:
@@ -340,7 +349,7 @@ def _in_unit(name: str, column: pa.Array, unit: Unit) -> Floats:
     elif unit == "duration" and pa.types.is_duration(kind):
         per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit]
         return np.asarray(pc.fill_null(column.cast(pa.int64()), 0).to_numpy(zero_copy_only=False) / per_second)
-    elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+    elif unit == "date" or not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
         wanted = {"date": "dates", "duration": "durations or seconds"}.get(unit, "numbers")
         msg = f"attribute {name!r} is a scale of {wanted}, but its column holds {kind}; convert the column first"
         raise DataError(msg)

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
+import functools
 import math
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
-from lambdarr.channel import MAX_SIZE, Channel, is_number
+from lambdarr.channel import Channel, is_number
 from lambdarr.conditions import probabilities_of
 from lambdarr.designs import Design, check_asked, listed
-from lambdarr.domain import Attribute, comparable, has_declared_order
-from lambdarr.errors import DataError, DesignError
+from lambdarr.domain import Attribute
+from lambdarr.errors import DesignError
+from lambdarr.finding import attributes_in, place_of
 from lambdarr.optimizing import Bound, Budget, Problem, Relation, workload_of
-from lambdarr.sources import Source, check_present, open_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from lambdarr.binning import Binning
     from lambdarr.conditions import Prior
-    from lambdarr.domain import Category
+    from lambdarr.finding import Found
     from lambdarr.optimizing import Certificate, Demand
+    from lambdarr.scales import Numeric
 
 Target = float | Mapping[str, float]
-
-_FEW = 20  # as many categories as a person would write down
-_ALMOST = 0.8  # share of rows with a value of their own from which a column tells people apart
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def design(
@@ -51,6 +47,9 @@ def design(
     missing: str = "",
     public_missing: Iterable[str] = (),
     asked: int | None = None,
+    numeric: Iterable[Numeric] = (),
+    respondents: int | None = None,
+    public_bounds: bool = False,
 ) -> Design:
     """Return a design: the attributes of a source, and the λ's that meet a target.
 
@@ -58,7 +57,7 @@ def design(
     ----------
     source : table, path, or attributes
         A table or file whose columns become attributes with the categories found in them; or the attributes
-        themselves, as ``Attribute`` objects or as a mapping from name to categories.
+        themselves, as ``Attribute`` or ``Numeric`` objects or as a mapping from name to categories.
     lam, strength, bits, epsilon : number or mapping
         The target, one of them. A number is for the joint: the same λ for all; the same strength β for all, which is
         then the joint's; bits in proportion to log₂ r; ε in equal parts. A mapping gives each attribute its own, and
@@ -89,6 +88,14 @@ def design(
     asked : int, optional
         How many of the attributes each respondent answers, drawn at random; all by default. A joint ε is then spread
         over as many, which allows a larger λ. Joint bits are those of the answers that are given, on average.
+    numeric : iterable of Numeric
+        Columns that hold numbers, dates or durations, with their public bounds.
+    respondents : int, optional
+        How many people will answer; numerical attributes with ``bins="auto"`` have as many bins as suit them. By
+        default the number of rows of the table.
+    public_bounds : bool
+        Whether the lowest and the highest value of the table may be published, where a numerical attribute has no
+        bounds.
 
     Examples
     --------
@@ -104,11 +111,19 @@ def design(
     ([0.245, 0.178], [0.462, 0.364], 1.0)
     """
     kept = listed(keep)
-    attributes = _attributes(source, columns=columns, keep=kept, missing=missing, public=listed(public_missing))
-    if not attributes:
+    found = attributes_in(
+        source,
+        numeric=numeric,
+        columns=columns,
+        keep=kept,
+        missing=missing,
+        public_missing=listed(public_missing),
+        public_bounds=public_bounds,
+    )
+    if not found.attributes:
         msg = "a design must have at least one attribute"
         raise DesignError(msg)
-    check_asked(asked, len(attributes))
+    check_asked(asked, len(found.attributes))
     for name, mapping in (("at_least", at_least), ("at_most", at_most), ("preserve", preserve), ("hide", hide)):
         if mapping is not None and not isinstance(mapping, Mapping):
             msg = f"{name} must be a mapping, got {type(mapping).__name__}; see lr.design"
@@ -118,9 +133,11 @@ def design(
         "posterior": posterior,
     }  # fmt: skip
     given = {name: target for name, target in targets.items() if target is not None}
+    attributes, binnings = _settled(found, given, asked, respondents)
     priors = _priors(attributes, prior)
     if workload is None and not any((at_least, at_most, preserve, hide)):
-        return Design(attributes, _channels(attributes, given, priors, asked or len(attributes)), kept, asked)
+        channels = _channels(attributes, given, priors, asked or len(attributes))
+        return Design(attributes, channels, kept, asked, binnings=binnings)
     if asked is not None:
         msg = "asked goes with plain targets; lr.compare_asked says how many to ask, before floors or a workload"
         raise DesignError(msg)
@@ -132,122 +149,65 @@ def design(
         *_relations(attributes, "hide", hide or {}),
     ]
     channels, certificate = _optimal(attributes, 2 if workload is None else workload, demands)
-    return Design(attributes, channels, kept, certificate=certificate)
+    return Design(attributes, channels, kept, certificate=certificate, binnings=binnings)
 
 
-# Attributes.
+# Numerical attributes.
 
 
-def _attributes(
-    source: Any, *, columns: Iterable[str] | None, keep: tuple[str, ...], missing: str, public: tuple[str, ...]
-) -> tuple[Attribute, ...]:
-    wanted = None if columns is None else listed(columns)
-    if isinstance(source, Mapping):
-        given = tuple(Attribute(name, categories) for name, categories in source.items())
-    elif isinstance(source, Attribute):
-        given = (source,)
-    elif isinstance(source, list | tuple) and all(isinstance(item, Attribute) for item in source):
-        given = tuple(source)
-    else:
-        return _found_attributes(open_source(source), wanted, keep=keep, missing=missing, public=public)
-    if public:
-        msg = (
-            "public_missing is for columns of a table; say it of an attribute: lr.Attribute(…, missing_is_public=True)"
+def _settled(
+    found: Found, targets: dict[str, Target], asked: int | None, respondents: int | None
+) -> tuple[tuple[Attribute, ...], tuple[Binning, ...]]:
+    """Return the attributes, the numerical ones with bins that suit their targets, and why these were chosen."""
+    if respondents is not None and (isinstance(respondents, bool) or not is_number(respondents) or respondents < 1):
+        msg = f"respondents must be a whole number from 1, got {respondents!r}"
+        raise DesignError(msg)
+    people = found.rows if respondents is None else int(respondents)
+    attributes: list[Attribute] = []
+    binnings: list[Binning] = []
+    for item in found.attributes:
+        if isinstance(item, Attribute):
+            attributes.append(item)
+            continue
+        scale = None
+        if item.bins == "auto" and item.edges is None:
+            if people is None:
+                msg = (
+                    f"bins='auto' of numerical attribute {item.name!r} needs to know how many people will answer: give "
+                    "respondents (--respondents), or a number of bins"
+                )
+                raise DesignError(msg)
+            from lambdarr.binning import chosen
+
+            kind, value = _own_target(item.name, targets, asked or len(found.attributes))
+            binnings.append(chosen(item, functools.partial(_sized, kind, value, item), people))
+            scale = binnings[-1].scale
+        attributes.append(
+            Attribute.on(item.name, scale or item.scale(), item.missing, missing_is_public=item.missing_is_public)
         )
-        raise DesignError(msg)
-    if wanted is None:
-        return given
-    names = [attribute.name for attribute in given]
-    return tuple(given[_place(name, names)] for name in wanted)
+    return tuple(attributes), tuple(binnings)
 
 
-def _found_attributes(
-    source: Source, columns: tuple[str, ...] | None, *, keep: tuple[str, ...], missing: str, public: tuple[str, ...]
-) -> tuple[Attribute, ...]:
-    """Return an attribute per column, with the categories that the table holds."""
-    check_present((*(columns or ()), *keep), source.names)
-    names = [name for name in source.names if name not in keep] if columns is None else list(columns)
-    if not names:
-        msg = "no column is left to randomize; name columns, or keep fewer"
-        raise DesignError(msg)
-    for name in public:
-        _place(name, names)
-    distinct: dict[str, pa.Array] = {}
-    rows = 0
-    for batch in source.batches(names):
-        rows += batch.num_rows
-        for name in names:
-            declared = has_declared_order(source.schema.field(name))
-            distinct[name] = _union(name, distinct.get(name), batch.column(name), declared=declared)
-    if not rows:
-        msg = "the table has no rows, so its categories are not known; give the attributes instead"
-        raise DataError(msg)
-    for name, values in distinct.items():
-        if _FEW < len(values) <= MAX_SIZE and len(values) > _ALMOST * rows:
-            msg = (
-                f"column {name!r} is different in almost every row, and a design publishes its categories; keep or "
-                "drop it, choose the columns to randomize, or group its values first"
-            )
-            raise DesignError(msg)
-    return tuple(_attribute(name, values, source, missing, name in public) for name, values in distinct.items())
+def _own_target(name: str, targets: dict[str, Target], asked: int) -> tuple[str, float]:
+    """Return the kind of target that an attribute has, and its part of it, before its size is known."""
+    for kind, target in targets.items():
+        if isinstance(target, Mapping):
+            if name in target:
+                return kind, target[name]
+        elif kind == "epsilon" and is_number(target):
+            return kind, target / asked
+        elif kind != "bits":
+            return kind, target
+    msg = (
+        f"bins='auto' of numerical attribute {name!r} needs a target of its own, or a joint lam, strength, epsilon or "
+        "truthfulness; give one, or a number of bins"
+    )
+    raise DesignError(msg)
 
 
-def _union(name: str, known: pa.Array | None, column: pa.Array, *, declared: bool) -> pa.Array:
-    if declared:  # observed or not, in their declared order
-        fresh = comparable(name, column.dictionary)
-        if column.null_count:
-            fresh = pa.concat_arrays([fresh, pa.nulls(1, fresh.type)])
-    elif pa.types.is_dictionary(column.type):  # only what is there: a dictionary may hold texts of records long gone
-        fresh = comparable(name, column.unique().dictionary_decode())
-    else:
-        fresh = comparable(name, column).unique()
-    values = fresh if known is None else pa.concat_arrays([known, fresh]).unique()
-    if len(values) > MAX_SIZE + 1:
-        msg = (
-            f"column {name!r} has more than {MAX_SIZE:,} different values; keep or drop it, choose the columns to "
-            "randomize, or group its values first"
-        )
-        raise DesignError(msg)
-    return values
-
-
-def _attribute(name: str, values: pa.Array, source: Source, missing: str, public: bool) -> Attribute:
-    try:
-        found: list[Category] = values.drop_null().to_pylist()
-    except UnicodeDecodeError:
-        msg = f"column {name!r} holds text that is not UTF-8; write it again in that encoding"
-        raise DataError(msg) from None
-    # what is declared holds for other files too, whether or not this one has a missing value
-    has_missing = public or values.null_count > 0 or (source.as_text and missing in found)
-    if source.as_text:
-        found = _read_text(name, [str(text) for text in found if text != missing])
-    if not has_declared_order(source.schema.field(name)):
-        found.sort()
-    if not found:
-        msg = f"column {name!r} holds no value; leave it out of the design"
-        raise DesignError(msg)
-    try:
-        return Attribute(name, found, missing if has_missing else None, missing_is_public=public)
-    except DesignError as error:
-        if len(found) + (has_missing and not public) > 1:
-            raise
-        msg = f"{error}; give its categories by hand, or keep or drop the column"
-        raise DesignError(msg) from None
-
-
-def _read_text(name: str, texts: list[str]) -> list[Category]:
-    """Return texts as integers or booleans if every one of them is exactly how such a value is written."""
-    if len(texts) > _FEW and all(_NUMBER.fullmatch(text) for text in texts) and any("." in text for text in texts):
-        msg = f"column {name!r} holds decimal numbers; group them into classes, or leave the column out of the design"
-        raise DataError(msg)
-    if set(texts) <= {"true", "false"}:
-        return [text == "true" for text in texts]
-    try:
-        numbers = [int(text) for text in texts]
-    except ValueError:
-        return [*texts]
-    exact = all(str(number) == text and abs(number) < 2**63 for number, text in zip(numbers, texts, strict=True))
-    return [*numbers] if exact else [*texts]
+def _sized(kind: str, value: float, item: Numeric, size: int) -> Channel:
+    """Return the channel that a target gives a numerical attribute, if its scale has as many categories."""
+    return _channel(item.name, size + (item.missing is not None and not item.missing_is_public), kind, value, None)
 
 
 # Channels.
@@ -264,7 +224,7 @@ def _channels(
     for kind, target in targets.items():
         if isinstance(target, Mapping):
             for name in target:
-                _place(name, names)
+                place_of(name, names)
             spread = dict(target)
         elif len(targets) > 1:
             msg = f"targets must be one number, or mappings that share the attributes; got {' and '.join(targets)}"
@@ -280,22 +240,22 @@ def _channels(
         if name not in shares:
             msg = f"attribute {name!r} has no target; give it one, or leave it out of the design"
             raise DesignError(msg)
-    return tuple(_channel(attribute, *shares[attribute.name], priors) for attribute in attributes)
+    return tuple(_channel(a.name, a.size, *shares[a.name], priors.get(a.name)) for a in attributes)
 
 
-def _channel(attribute: Attribute, kind: str, value: float, priors: dict[str, Any]) -> Channel:
+def _channel(name: str, size: int, kind: str, value: float, prior: Any) -> Channel:
     make: dict[str, Callable[[int, float], Channel]] = {
         "lam": Channel,
         "strength": Channel.from_strength,
         "bits": Channel.from_bits,
         "epsilon": Channel.from_epsilon,
         "truthfulness": Channel.from_truthfulness,
-        "posterior": lambda size, value: Channel.from_posterior(size, value, priors.get(attribute.name)),
+        "posterior": lambda size, value: Channel.from_posterior(size, value, prior),
     }
     try:
-        return make[kind](attribute.size, value)
+        return make[kind](size, value)
     except DesignError as error:
-        msg = f"attribute {attribute.name!r}: {error}"
+        msg = f"attribute {name!r}: {error}"
         raise DesignError(msg) from None
 
 
@@ -339,7 +299,7 @@ def _priors(attributes: tuple[Attribute, ...], prior: Mapping[str, Prior] | None
     if prior is not None and not isinstance(prior, Mapping):
         msg = f"prior must be a mapping from attribute to probabilities, got {type(prior).__name__}"
         raise DesignError(msg)
-    return {name: probabilities_of(attributes[_place(name, names)], given) for name, given in (prior or {}).items()}
+    return {name: probabilities_of(attributes[place_of(name, names)], given) for name, given in (prior or {}).items()}
 
 
 def _wanted(attributes: tuple[Attribute, ...], targets: dict[str, Target], priors: dict[str, Any]) -> list[Demand]:
@@ -355,7 +315,7 @@ def _wanted(attributes: tuple[Attribute, ...], targets: dict[str, Target], prior
             msg = f"there can be one joint budget, got {' and '.join(targets)}; give others for each attribute"
             raise DesignError(msg)
         if kind == "strength":
-            _channel(attributes[0], kind, target, priors)
+            _channel(attributes[0].name, attributes[0].size, kind, target, None)
         demands.append(Budget("epsilon", target) if kind == "epsilon" else
                        Budget("bits", target * capacity if kind == "strength" else target))  # fmt: skip
     return demands
@@ -377,8 +337,8 @@ def _limits(
             raise DesignError(msg)
         each = target if isinstance(target, Mapping) else dict.fromkeys(names, target)
         for name, value in each.items():
-            place = _place(name, names)
-            lam = _channel(attributes[place], kind, value, priors).lam
+            place = place_of(name, names)
+            lam = _channel(name, attributes[place].size, kind, value, priors.get(name)).lam
             floor = how == "=" or (how == "at least") == (kind in _RISING)
             ceiling = how == "=" or not floor
             demands.append(
@@ -394,7 +354,7 @@ def _relations(attributes: tuple[Attribute, ...], how: str, relations: Mapping[t
         if isinstance(pair, str) or len(pair) != 2 or len(set(pair)) < 2 or not is_number(part) or not 0 < part <= 1:
             msg = f"{how} must map pairs of attributes to the part of their covariance that is left, in (0, 1]"
             raise DesignError(msg)
-        first, second = (_place(name, names) for name in pair)
+        first, second = (place_of(name, names) for name in pair)
         demands.append(Relation(first, second, float(part), how == "preserve", f"{how} {part:g} of {' × '.join(pair)}"))
     return demands
 
@@ -425,10 +385,3 @@ def _optimal(
     return tuple(
         Channel(attribute.size, float(lam), rounding="private") for attribute, lam in zip(attributes, lams, strict=True)
     ), certificate
-
-
-def _place(name: str, names: list[str]) -> int:
-    if name not in names:
-        msg = f"there is no column or attribute {name!r}; there are: {', '.join(names)}"
-        raise DesignError(msg)
-    return names.index(name)

@@ -198,8 +198,11 @@ def _pandas_column(column: pa.ChunkedArray, before: Any) -> Any:
         return pandas.Series(column.to_pylist(), index=before.index, dtype=object)
     after = column.to_pandas()
     after.index = before.index
-    whole = isinstance(before.dtype, pandas.CategoricalDtype) or (
-        column.null_count > 0 and getattr(before.dtype, "kind", "O") in "iub" and not hasattr(before.dtype, "na_value")
+    kind = getattr(before.dtype, "kind", "O")
+    whole = (
+        isinstance(before.dtype, pandas.CategoricalDtype)
+        or (column.null_count > 0 and kind in "iub" and not hasattr(before.dtype, "na_value"))
+        or (kind in "iufmM" and pa.types.is_string(column.type))  # of numbers, the reports are categories
     )
     return after if whole else after.astype(before.dtype)
 

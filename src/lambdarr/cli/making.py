@@ -14,6 +14,7 @@ from lambdarr.cli.options import (
     limits_in,
     names_in,
     numbers_in,
+    numeric_in,
     relations_in,
     target_in,
     workload_in,
@@ -91,6 +92,23 @@ def design(
     asked: Annotated[
         int | None, typer.Option(help="How many of the attributes each respondent answers; all by default.")
     ] = None,
+    numeric: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME:LOW:HIGH[:KEY=X]",
+            help="A column of numbers, dates or durations (seconds), its public bounds, then bins=auto or a number, "
+            "target=mean, quantiles, ranges or histogram, outside=count, clip or refuse, rounding=random or none, "
+            "unit=number, integer, date or duration. Repeatable.",
+        ),
+    ] = None,
+    respondents: Annotated[
+        int | None,
+        typer.Option(help="How many people will answer, for bins=auto; as many as the file has rows by default."),
+    ] = None,
+    public_bounds: Annotated[
+        bool,
+        typer.Option("--public-bounds", help="Publish the lowest and highest value of --numeric NAME without bounds."),
+    ] = False,
     force: ForceOption = False,
 ) -> None:
     """Make a design: find the categories of a file's columns and the λ's that meet a target.
@@ -119,6 +137,9 @@ def design(
         preserve=relations_in("preserve", preserve or []),
         hide=relations_in("hide", hide or []),
         asked=asked,
+        numeric=numeric_in(numeric or []),
+        respondents=respondents,
+        public_bounds=public_bounds,
         **{kind: target_in(kind, texts) for kind, texts in targets.items() if texts},
     )
     with replacing(output, force=force) as file:

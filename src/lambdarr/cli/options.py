@@ -142,6 +142,38 @@ def names_in(text: str | None) -> list[str]:
     return [] if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
+def numeric_in(texts: list[str]) -> list[Any]:
+    """Return the numerical attributes that NAME:LOW:HIGH[:KEY=VALUE] texts spell."""
+    import lambdarr
+
+    form = "NAME:LOW:HIGH, then :bins=… :target=… :rounding=… :outside=… :unit=… as wanted"
+    found = []
+    for text in texts:
+        name, *parts = text.split(":")
+        bounds = [part for part in parts if "=" not in part]
+        options: dict[str, Any] = dict(part.split("=", 1) for part in parts if "=" in part)
+        unknown = set(options) - {"bins", "edges", "target", "rounding", "outside", "unit", "missing"}
+        if not name or unknown or len(bounds) not in (0, 2):
+            wrong = f"; there is no {sorted(unknown)[0]!r}" if unknown else ""
+            msg = f"--numeric must be {form}, got {text!r}{wrong}"
+            raise DesignError(msg)
+        if options.get("bins", "auto") != "auto":
+            options["bins"] = int(options["bins"]) if options["bins"].isdecimal() else options["bins"]
+        if "edges" in options:
+            options["edges"] = tuple(_bound_in(edge) for edge in options["edges"].split(","))
+        low, high = (_bound_in(bound) for bound in bounds) if bounds else (None, None)
+        found.append(lambdarr.Numeric(name, low, high, **options))
+    return found
+
+
+def _bound_in(text: str) -> Any:
+    """Return a number, or the text of a date."""
+    try:
+        return int(text) if text.lstrip("+-").isdecimal() else float(text)
+    except ValueError:
+        return text
+
+
 def target_in(kind: str, texts: list[str]) -> Any:
     """Return one number, or the mapping that NAME=X texts spell."""
     numbers: dict[str | None, float] = {}
