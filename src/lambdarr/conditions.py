@@ -71,6 +71,8 @@ def scores_of(attribute: Attribute, given: Any) -> Floats | None:
     if given is None:
         if attribute.has_missing_category:
             return None
+        if attribute.scale is not None:
+            return attribute.scale.scores
         if attribute.kind in ("integer", "boolean"):
             return np.array([float(category) for category in attribute.categories])
         return np.array([0.0, 1.0]) if attribute.size == 2 else None

@@ -49,7 +49,9 @@ class Equations(ABC):
         for records in data.waves:
             here = outcome if outcome.attribute is not None else outcome._replace(values=outcome.values[records.rows])
             self.parts.append(
-                LinearReports(columns.at(records.rows), here, records.channels, records.codes, records.weights)
+                LinearReports(
+                    columns.at(records.rows), here, records.channels, records.codes, records.weights, data.scales
+                )
             )
         self.moments = [part.moments() for part in self.parts]
 

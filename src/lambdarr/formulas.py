@@ -195,6 +195,8 @@ def predictors_of(
         if attribute.name in frame:
             series = _as_series(attribute, scores)
             column = records[attribute.name]
+            if attribute.scale is not None and _is_numeric(series) and attribute.name not in scores:
+                continue  # truths are numbers, and enter as they are
             values = column.astype(object) if attribute.kind == "boolean" else column
             codes = encode(attribute, pa.array(values, from_pandas=True), as_text=False, first_row=1)
             absent |= codes == ABSENT
@@ -218,7 +220,9 @@ class _Factors:
         self._no_numbers = {
             attribute.name
             for attribute in attributes
-            if attribute.kind == "integer" and attribute.has_missing_category and attribute.name not in scores
+            if (attribute.kind == "integer" or attribute.scale is not None)
+            and attribute.has_missing_category
+            and attribute.name not in scores
         }
         self._known: dict[tuple[str, bool], tuple[str | None, Any]] = {}
 
@@ -313,6 +317,8 @@ def _as_series(attribute: Attribute, scores: Mapping[str, Any]) -> Any:
 
     if attribute.name in scores:
         return pandas.Series(scores_of(attribute, scores[attribute.name]), name=attribute.name)
+    if attribute.scale is not None and not attribute.has_missing_category:
+        return pandas.Series(attribute.scale.scores, name=attribute.name)
     if attribute.kind == "integer" and not attribute.has_missing_category:
         return pandas.Series(attribute.categories, name=attribute.name)
     values: Sequence[Any] = attribute.labels if attribute.has_missing_category else attribute.categories

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from lambdarr.conditions import Product
     from lambdarr.domain import Codes
     from lambdarr.formulas import Columns, Outcome
+    from lambdarr.scales import Scale
 
     Floats = NDArray[np.float64]
     Places = NDArray[np.int64]
@@ -64,6 +65,8 @@ class LinearReports:
         The reported codes of each attribute.
     weights : array
         One per report.
+    scales : dict
+        The scales of numerical attributes, whose rounding adds to squares and products of their functions.
     """
 
     def __init__(
@@ -73,6 +76,7 @@ class LinearReports:
         channels: Mapping[str, Channel],
         codes: dict[str, Codes],
         weights: Floats,
+        scales: Mapping[str, Scale],
     ) -> None:
         self._columns, self._outcome, self._channels = columns, outcome, channels
         self._codes, self.weights = codes, weights
@@ -82,7 +86,7 @@ class LinearReports:
             self._of_outcome = worth(channels, {outcome.attribute: outcome.values})[outcome.attribute]
         public = columns.public
         self._plain = np.ones(len(columns.names), dtype=bool) if public is None else (public == 1).all(axis=0)
-        self._shared = list(_all_shared(columns.functions, self._worths, channels, self._plain))
+        self._shared = list(_all_shared(columns.functions, self._worths, channels, scales, self._plain))
 
     @property
     def is_exact(self) -> bool:
@@ -195,7 +199,11 @@ class LinearReports:
 
 
 def _all_shared(
-    functions: Sequence[Product], worths: Sequence[Product], channels: Mapping[str, Channel], plain: NDArray[np.bool_]
+    functions: Sequence[Product],
+    worths: Sequence[Product],
+    channels: Mapping[str, Channel],
+    scales: Mapping[str, Scale],
+    plain: NDArray[np.bool_],
 ) -> Iterator[_Shared]:
     """Yield K for all sets of columns that have attributes in common."""
     sets: dict[tuple[tuple[str, ...], bool], list[int]] = {}
@@ -215,6 +223,15 @@ def _all_shared(
 
         table = np.empty((int(np.prod(sizes)), len(first), len(second)))
         for (i, c), (j, d) in itertools.product(enumerate(first), enumerate(second)):
-            product = worth(channels, times(functions[c], functions[d]))
+            product = worth(channels, _product(functions[c], functions[d], scales))
             table[:, i, j] = over_cells(product) - over_cells(times(worths[c], worths[d]))
         yield _Shared(np.array(first), np.array(second), attributes, sizes, table, one and other)
+
+
+def _product(first: Product, second: Product, scales: Mapping[str, Scale]) -> Product:
+    """Return the product of two functions of a record, less what rounding a number adds to it."""
+    product = times(first, second)
+    for name in scales:
+        if name in first and name in second:
+            product[name] = product[name] - scales[name].excess(first[name], second[name])
+    return product

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from lambdarr.channel import Channel
     from lambdarr.designs import Design
     from lambdarr.domain import Codes
+    from lambdarr.scales import Scale
     from lambdarr.surveys import Asked
     from lambdarr.waves import Wave
 
@@ -92,6 +93,12 @@ class Data:
     def names(self) -> tuple[str, ...]:
         """The randomized attributes."""
         return () if self.design is None else self.design.names
+
+    @property
+    def scales(self) -> dict[str, Scale]:
+        """The scales of the numerical attributes among them."""
+        attributes = () if self.design is None else self.design.attributes
+        return {attribute.name: attribute.scale for attribute in attributes if attribute.scale is not None}
 
     @property
     def n(self) -> int:

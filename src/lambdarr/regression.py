@@ -21,10 +21,13 @@ from lambdarr.formulas import Formula, predictors_of
 from lambdarr.intervals import deviations
 from lambdarr.logits import probabilities
 from lambdarr.records import Data, frame_of
+from lambdarr.scales import FEWEST_BINS
 from lambdarr.surveys import Survey, check_inference
 from lambdarr.waves import waves_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import ArrayLike, NDArray
 
     from lambdarr.channel import Channel
@@ -323,6 +326,7 @@ def regress(
         msg = f"attribute {outcome.attribute!r} is on both sides of the formula"
         raise DataError(msg)
     _check_observed(data, outcome)
+    _check_rounded(data, columns.attributes, family, inference)
     chosen: Method = method or "moments"
     equations: Equations
     if family == "linear":
@@ -348,6 +352,26 @@ def regress(
         sampled=tuple(kind for kind in ("weights", "strata", "clusters") if getattr(survey, kind) is not None),
         degrees=fitted.degrees,
     )
+
+
+def _check_rounded(data: Data, predictors: Iterable[str], family: Family, inference: Inference) -> None:
+    """Refuse what random rounding does not allow: its noise is not undone by the channel alone."""
+    rounded = [name for name, scale in data.scales.items() if scale.rounding == "random"]
+    if rounded and inference == "finite":
+        msg = f"finite errors of {rounded[0]!r} would leave out its rounding; take the population inference"
+        raise DataError(msg)
+    if (names := [name for name in rounded if name in predictors]) and family != "linear":
+        msg = (
+            f"{names[0]!r} is rounded at random, which a {family} regression cannot undo in a predictor; regress "
+            "linearly, or collect it in bins (rounding='none')"
+        )
+        raise DataError(msg)
+    if few := [name for name in names if data.scales[name].bins < FEWEST_BINS]:
+        msg = (
+            f"{few[0]!r} has {data.scales[few[0]].bins} bins, too few to know how much it varies, which a predictor needs; "
+            f"take {FEWEST_BINS} or more in the design"
+        )
+        raise DataError(msg)
 
 
 def _check_observed(data: Data, outcome: Outcome) -> None:
