@@ -367,9 +367,10 @@ def _check_rounded(data: Data, predictors: Iterable[str], family: Family, infere
         )
         raise DataError(msg)
     if few := [name for name in names if data.scales[name].bins < FEWEST_BINS]:
+        bins = data.scales[few[0]].bins
         msg = (
-            f"{few[0]!r} has {data.scales[few[0]].bins} bins, too few to know how much it varies, which a predictor needs; "
-            f"take {FEWEST_BINS} or more in the design"
+            f"{few[0]!r} has {bins} bins, too few to tell how much it varies, which a predictor has to; take "
+            f"{FEWEST_BINS} or more in the design"
         )
         raise DataError(msg)
 
