@@ -244,6 +244,17 @@ def test_show_prints_the_design_for_a_person(design_path, said):
     assert said in run("show", design_path).stdout
 
 
+def test_show_lists_categories_in_their_order(tmp_path):
+    answers = lr.Attribute("answer", ["yes", "no", "[b]"], missing="NA")
+    lr.design([answers, lr.Attribute("age", range(90))], lam=0.5).save(tmp_path / "d.json")
+    said = run("show", tmp_path / "d.json").stdout
+    assert "yes, no, [b], NA" in said
+    assert "0, 1, 2, 3, 4, 5, 6, 7, 8, …, 88, 89" in said
+    shown = json.loads(run("show", tmp_path / "d.json", "--json").stdout)["attributes"]
+    assert shown[0]["categories"] == ["yes", "no", "[b]", None]
+    assert len(shown[1]["categories"]) == 90
+
+
 @pytest.mark.parametrize("command", ["show", "audit"])
 def test_names_are_printed_as_they_are(tmp_path, command):
     """Neither as the terminal library's markup nor as its emoji."""
@@ -941,8 +952,35 @@ def test_design_finds_the_best_rates_within_demands(tmp_path, design_path, repor
         (["--epsilon", 1, "--preserve", "sex"], "--preserve must be A,B=number"),
         (["--epsilon", 1, "--at-least", "lam"], "--at-least must be MEASURE=number"),
         (["--epsilon", 1, "--prior", "sex=a"], "--prior must be NAME=number"),
+        (["--epsilon", 1, "--prior", "sex=0.5,0.5"], "prior goes with posterior"),
+        (["--epsilon", 1, "--truthfulness", 0.8], "no other one, got epsilon and truthfulness"),
+        (["--lam", 0.5, "--workload", 2], "lam fixes every λ"),
+        (["--epsilon", 1, "--workload", 2, "--workload", "sex"], "one order of tables, or the tables wanted"),
+        (["--epsilon", 1, "--at-most", "lam=0.5", "--at-most", "lam=0.6"], "--at-most is given twice for 'lam'"),
+        (["--epsilon", 1, "--at-most", "lam:sex=0.5", "--at-most", "lam:sex=0.6"], "given twice for 'sex'"),
+        (["--epsilon", 1, "--at-most", "lam=0.5", "--at-most", "lam:sex=0.6"], "for every attribute, or"),
+        (["--epsilon", 1, "--at-most", "lam:sex=0.5", "--at-most", "lam=0.6"], "for every attribute, or"),
+        (["--epsilon", 1, "--at-most", "power=0.5"], "no measure 'power' to be at most"),
+        (["--epsilon", 1, "--hide", "sex,vote=0.5", "--hide", "sex,vote=0.6"], "given twice for 'sex,vote'"),
+        (["--epsilon", 1, "--hide", "sex=0.5"], "hide must name two attributes"),
+        (["--posterior", 0.9, "--prior", "sex=1,0", "--prior", "sex=0,1"], "--prior is given twice for 'sex'"),
     ]:
         assert message in refuse(*arguments, "--force", *options)
+
+
+def test_design_chooses_how_many_to_ask(tmp_path, people):
+    arguments = ["design", people, "-o", tmp_path / "few.json", "--force", "--columns", "sex,vote,age"]
+    said = run(*arguments, "--epsilon", 1, "--workload", 1, "--asked", "auto").stdout
+    assert "Asking 1 of 3 has the least error for the tables wanted: 3.01 × less than asking all 3, 2.02" in said
+    assert lr.Design.load(tmp_path / "few.json").asked == 1
+    assert "× less than asking" in run(*arguments, "--epsilon", 9, "--workload", 2, "--asked", "auto").stdout
+    run(*arguments, "--epsilon", 4, "--workload", 2, "--asked", 2, "--preserve", "sex,vote=0.1")
+    for options, message in [
+        (["--asked", "auto"], "needs a workload"),
+        (["--asked", "1", "--workload", 2], "tables of 2 attributes, and each respondent answers 1"),
+        (["--asked", "some"], "--asked must be a number of attributes, or auto"),
+    ]:
+        assert message in refuse(*arguments, "--epsilon", 1, *options)
 
 
 def test_audit_takes_priors_repetitions_shuffling_and_truths(design_path, design, reports):
