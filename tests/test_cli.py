@@ -922,13 +922,39 @@ def test_plan_says_margins_numbers_and_protection(design_path, design):
     found = json.loads(run(*arguments, "-n", 5_000, "--json").stdout)
     assert found["margin"] == pytest.approx(lr.plan(design, n=5_000, **question).margin)
     needed = lr.plan(design, margin=0.02, **question).n
-    assert f"{needed:,} respondents: ± 0.02" in run(*arguments, "--margin", 0.02).stdout
-    both = run(*arguments, "-n", 100_000, "--margin", 0.03).stdout
+    margin = run(*arguments, "--margin", 0.02).stdout
+    assert f"{needed:,} respondents: the share with vote = left or none among sex = F ± 0.02" in margin
+    strong = design_path.with_name("strong.json")
+    both = run(*arguments, "-n", 100_000, "--margin", 0.03, "-o", strong).stdout
     assert "strongest protection" in both
     assert "worth reading" in both
-    assert "± 0.0" in run("plan", design_path, "-n", 5_000, "-t", "sex,vote").stdout
-    assert "± 0.0" in run("plan", design_path, "-n", 5_000, "--correlate", "sex,age").stdout
-    assert "give n" in refuse("plan", design_path, "-t", "sex")
+    assert lr.Design.load(strong) == lr.plan(design, n=100_000, margin=0.03, **question).design
+    assert "exists" in refuse(*arguments, "-n", 100_000, "--margin", 0.03, "-o", strong)
+    plan = "plan", design_path, "-n"
+    assert "the widest cell of sex × vote ± 0.0" in run(*plan, 5_000, "-t", "sex,vote").stdout
+    assert "the correlation of sex and age ± 0.0" in run(*plan, 5_000, "--correlate", "sex,age").stdout
+    assert "vote ± 0.1" in run(*plan, 5_000, "--correlate", "sex,vote", "--score", "vote=1,0,2").stdout
+    assert run(*plan, 5_000).stdout.startswith("With 5,000 respondents, tables of up to 3 attributes are worth")
+    assert json.loads(run(*plan, 1, "--json").stdout) == {"n": 1, "readable_order": 0}
+    assert "1 respondent: " in run(*plan, 1, "-t", "sex").stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-t", "sex"], "give -n to find the margin of error, --margin to"),
+        (["--margin", 0.1], "one thing: -t, --where or --correlate; got none of them"),
+        (["-n", 9, "-t", "sex", "--where", "sex=F"], "got -t and --where"),
+        (["-n", 9, "-t", "sex", "--given", "sex=F"], "--given and --versus go with --where"),
+        (["-n", 9, "--versus", "sex=F"], "--given and --versus go with --where"),
+        (["-n", 9, "--where", "sex=F", "--versus", "vote=left"], "--versus needs --given"),
+        (["-n", 9, "-t", "sex", "--score", "sex=1,2"], "--score goes with --correlate"),
+        (["-n", 9, "-o", "made.json"], "give both -n and --margin"),
+        (["-n", 9, "--correlate", "sex,vote"], "'vote' has no numbers to correlate; give its categories scores"),
+    ],
+)
+def test_plan_refuses_options_by_the_names_they_have(design_path, options, message):
+    assert message in refuse("plan", design_path, *options)
 
 
 def test_design_finds_the_best_rates_within_demands(tmp_path, design_path, reports):
@@ -938,7 +964,7 @@ def test_design_finds_the_best_rates_within_demands(tmp_path, design_path, repor
         "--at-least", "strength:sex=0.3", "--at-most", "lam=0.9", "--preserve", "vote,age=0.2",
         "--hide", "sex,vote=0.5",
     ).stdout  # fmt: skip
-    assert "These λ's are optimal for the tables wanted" in said
+    assert "These λ's have the least error for the tables wanted" in said
     found = lr.Design.load(output)
     assert found.epsilon == pytest.approx(6, abs=1e-6)
     assert found.by_name["sex"].strength >= 0.3
