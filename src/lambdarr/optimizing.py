@@ -20,7 +20,7 @@ from lambdarr.channel import WORDS
 from lambdarr.errors import DesignError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -305,70 +305,80 @@ class Problem:
         return budget.taken(self._spent(budget.kind, least)[0]) <= budget.limit + _NEARLY
 
     def _minimized(self, demands: Sequence[Demand], *, spending: Budget | None = None) -> Floats:
-        """Return where the error is smallest under the demands, or what is taken of a budget.
-
-        The sum of the m′ largest is the smallest m′s + Σ z with z ≥ 0 and z ≥ ε − s, which is smooth: s and z are
-        variables beside t. Where all are asked, z = ε and s = 0 need none.
-        """
+        """Return where the error is smallest under the demands; or, instead, what is taken of a budget."""
         from scipy import optimize
 
         low, high = self._box(demands)
         high = np.maximum(low, high)
-        A, b = self._relations(demands)
         budget = spending or next((demand for demand in demands if isinstance(demand, Budget)), None)
-        count = len(low)
-        more = 0 if budget is None or budget.asked is None else count + 1  # s, z
-        constraints: list[dict[str, Any]] = []
-        if len(A):
-            wide = np.hstack([A, np.zeros((len(A), more))])
-            constraints.append({"type": "ineq", "fun": lambda x: b - wide @ x, "jac": lambda x: -wide})
+        constraints = self._constraints(demands, budget)
 
-        def taken(x: Floats) -> tuple[float, Floats]:
-            assert budget is not None
-            if budget.asked is None:
-                spent, slope = self._spent(budget.kind, x)
-                return float(spent.sum()), slope
-            slope = np.concatenate([np.zeros(count), [budget.asked], np.ones(count)])
-            return float(slope @ x), slope
+        def function(x: Floats) -> tuple[float, Floats]:
+            if spending is not None:
+                return self._taken(spending, x)
+            value, slope = self._log_error(x[: len(low)])
+            return value, np.concatenate([slope, np.zeros(len(x) - len(low))])
 
-        def error(x: Floats) -> tuple[float, Floats]:
-            value, slope = self._log_error(x[:count])
-            return value, np.concatenate([slope, np.zeros(more)])
-
-        if budget is not None and more:
-            ones = np.hstack([np.ones((count, 1)), np.eye(count)])
-            constraints.append(
-                {
-                    "type": "ineq",
-                    "fun": lambda x: x[count] + x[count + 1 :] - self._spent(budget.kind, x[:count])[0],
-                    "jac": lambda x: np.hstack([-np.diag(self._spent(budget.kind, x[:count])[1]), ones]),
-                }
-            )
-        if budget is not None and spending is None:
-            constraints.append(
-                {"type": "ineq", "fun": lambda x: budget.limit - taken(x)[0], "jac": lambda x: -taken(x)[1]}
-            )
-        function = error if spending is None else taken
-        bounds = [*zip(low, high, strict=True), *[(0.0, None)] * more]
         options: Any = {"maxiter": 2_000, "ftol": 1e-14}
         minimize: Any = optimize.minimize
         best: Floats | None = None
-        for start in self._starts(demands, low, high):
-            if budget is not None and budget.asked is not None:
-                spent = self._spent(budget.kind, start)[0]
-                level = np.sort(spent)[-budget.asked]
-                start = np.concatenate([start, [level], np.maximum(spent - level, 0.0)])
+        for t in self._starts(demands, low, high):
+            start = t if budget is None else self._lifted(budget, t)
+            bounds = [*zip(low, high, strict=True), *[(0.0, None)] * (len(start) - len(t))]
             found = minimize(
                 function, start, jac=True, method="SLSQP", bounds=bounds, constraints=constraints, options=options
             )
             x = np.nan_to_num(found.x)
-            x[:count] = np.clip(x[:count], low, high)
+            x[: len(low)] = np.clip(x[: len(low)], low, high)
             missed = [max(0.0, -float(np.min(constraint["fun"](x)))) for constraint in constraints]
             if max(missed, default=0.0) < 1e-6 and (best is None or function(x)[0] < function(best)[0]):
                 best = x
                 if found.success:
                     break
-        return np.asarray((x if best is None else best)[:count])
+        return np.asarray((x if best is None else best)[: len(low)])
+
+    # Where some are asked, the solver has more variables than t. The sum of the m′ largest ε is the smallest m′s + Σ z
+    # with z ≥ 0 and z ≥ ε − s, which is smooth: s and z stand behind t.
+
+    def _lifted(self, budget: Budget, t: Floats) -> Floats:
+        """Return t as the solver takes it: with s and z behind it, where some are asked."""
+        if budget.asked is None:
+            return t
+        spent = self._spent(budget.kind, t)[0]
+        level = np.sort(spent)[-budget.asked]
+        return np.concatenate([t, [level], np.maximum(spent - level, 0.0)])
+
+    def _taken(self, budget: Budget, x: Floats) -> tuple[float, Floats]:
+        """Return what is taken of a budget, and its gradient."""
+        if budget.asked is None:
+            spent, slope = self._spent(budget.kind, x)
+            return float(spent.sum()), slope
+        count = len(self._r)
+        slope = np.concatenate([np.zeros(count), [budget.asked], np.ones(count)])
+        return float(slope @ x), slope
+
+    def _constraints(self, demands: Sequence[Demand], budget: Budget | None) -> list[dict[str, Any]]:
+        """Return the demands, but for those of one attribute, as functions that must not be negative."""
+        count = len(self._r)
+        constraints: list[dict[str, Any]] = []
+
+        def demand(function: Callable[[Floats], Any], slope: Callable[[Floats], Any]) -> None:
+            constraints.append({"type": "ineq", "fun": function, "jac": slope})
+
+        A, b = self._relations(demands)
+        if len(A):
+            lifted = 0 if budget is None or budget.asked is None else count + 1
+            wide = np.hstack([A, np.zeros((len(A), lifted))])
+            demand(lambda x: b - wide @ x, lambda x: -wide)
+        if budget is not None and budget.asked is not None:
+            kind, ones = budget.kind, np.hstack([np.ones((count, 1)), np.eye(count)])
+            demand(
+                lambda x: x[count] + x[count + 1 :] - self._spent(kind, x[:count])[0],
+                lambda x: np.hstack([-np.diag(self._spent(kind, x[:count])[1]), ones]),
+            )
+        if budget is not None and budget in demands:
+            demand(lambda x: budget.limit - self._taken(budget, x)[0], lambda x: -self._taken(budget, x)[1])
+        return constraints
 
     def _starts(self, demands: Sequence[Demand], low: Floats, high: Floats) -> list[Floats]:
         """Return where to begin: at equal parts of the budget, and elsewhere should that fail."""

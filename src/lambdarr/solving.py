@@ -125,9 +125,7 @@ def design(
     }  # fmt: skip
     given = {name: target for name, target in targets.items() if target is not None}
     priors = _priors(attributes, prior)
-    if prior is not None and not any("posterior" in limits for limits in (given, at_least or {}, at_most or {})):
-        msg = "prior goes with posterior: a report is judged by what it adds to these beliefs; give both, or neither"
-        raise DesignError(msg)
+    _check_priors(priors, [limits.get("posterior") for limits in (given, at_least or {}, at_most or {})])
     if workload is None and asked == "auto":
         msg = "asked = auto needs a workload: the tables that will be wanted decide how many attributes to ask"
         raise DesignError(msg)
@@ -384,6 +382,14 @@ def _priors(attributes: tuple[Attribute, ...], prior: Mapping[str, Prior] | None
         msg = f"prior must be a mapping from attribute to probabilities, got {type(prior).__name__}"
         raise DesignError(msg)
     return {name: probabilities_of(attributes[_place(name, names)], given) for name, given in (prior or {}).items()}
+
+
+def _check_priors(priors: dict[str, Any], posteriors: list[Target | None]) -> None:
+    """Refuse beliefs that nothing is made of."""
+    for name in priors:
+        if not any(name in target if isinstance(target, Mapping) else target is not None for target in posteriors):
+            msg = f"prior goes with posterior, and {name!r} has none; give it one, or leave its prior out"
+            raise DesignError(msg)
 
 
 def _wanted(
