@@ -139,17 +139,21 @@ def _number(asked: int, count: int) -> str:
 
 
 def _certified(certificate: Certificate) -> str:
+    best = "These λ's have the least error for the tables wanted"
     gap = 100 * max(certificate.gap, 1e-6)
     proof = f"It is proved that no λ's which meet the demands have an error more than {gap:.2g} % smaller."
-    if math.isnan(certificate.equal_epsilon):
-        return f"These λ's have the least error for the tables wanted. {proof}"
-    if certificate.equal_epsilon < certificate.error:
-        return f"These λ's have the least error for the tables wanted that the demands allow. {proof}"
     parts, same = (error / certificate.error for error in (certificate.equal_epsilon, certificate.equal_lambda))
-    return (
-        "These λ's have the least error for the tables wanted: the same budget in equal parts of ε would have "
-        f"{'no more' if parts < 1.005 else f'{parts:.2f} × as much'}, and with equal λ's {same:.2f} × as much. {proof}"
-    )
+    if math.isnan(parts):
+        return f"{best}. {proof}"
+    if max(parts, same) < 0.995:
+        return f"{best}; with equal parts of ε or equal λ's, the demands would not be met. {proof}"
+    return f"{best}: equal parts of ε would have {_times(parts)}, and equal λ's {_times(same)}. {proof}"
+
+
+def _times(ratio: float) -> str:
+    if ratio < 0.995:
+        return "less, but not meet the demands"
+    return "as much" if ratio < 1.005 else f"{ratio:.2f} × as much"
 
 
 def public_missing_sentence(names: Sequence[str]) -> str:
