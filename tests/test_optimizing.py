@@ -334,6 +334,31 @@ def test_no_number_asked_exceeds_the_budget_or_lacks_a_proof_under_demands():
     assert met > 25
 
 
+def test_no_rates_that_meet_demands_beat_the_bound_when_some_are_asked():
+    sizes, asked, epsilon = (3, 9, 2), 2, 5.0
+    found = lr.design(
+        dict(zip("abc", map(range, sizes), strict=True)),
+        epsilon=epsilon,
+        workload=1,
+        asked=asked,
+        at_most={"epsilon": {"c": 1.0}},
+        preserve={("a", "b"): 0.45},
+        hide={("a", "c"): 0.25},
+    )
+    generator = np.random.default_rng(3)
+    near = [channel.lam for channel in found.channels] * generator.uniform(0.95, 1.05, (500_000, 3))
+    lams = np.concatenate([generator.uniform(0.2, 0.95, (500_000, 3)), near])
+    epsilons = np.log1p(lams * sizes / (1 - lams))
+    met = (np.sort(epsilons, axis=1)[:, -asked:].sum(axis=1) <= epsilon) & (epsilons[:, 2] <= 1)
+    met &= (lams[:, 0] * lams[:, 1] >= 0.45) & (lams[:, 0] * lams[:, 2] <= 0.25)
+    r = np.array(sizes)
+    errors = ((((1 + (r - 1) / lams[met] ** 2) / r - 1 / r) / r).sum(axis=1)) / (asked / 3)
+    assert len(errors) > 1_000
+    assert found.certificate.lower_bound <= found.certificate.error <= errors.min()
+    assert found.certificate.error == pytest.approx(errors.min(), rel=0.01)
+    assert found.certificate.gap < 1e-6
+
+
 def test_bits_and_strength_of_those_asked_are_budgets_too():
     found = lr.design(EIGHT, bits=6, workload=2, asked=4)
     assert found.bits == pytest.approx(6, abs=1e-5)
