@@ -32,7 +32,7 @@ def simulated(design, truths, tables, files, rng):
         for place, (counts, pi) in enumerate(zip(counted, plain, strict=True)):
             channels = design.select(counts.attributes).channels
             found = lr.kronecker.solve(channels, counts.values / counts.total)
-            errors[file, place] = ((found - pi) ** 2).sum()
+            errors[file, place] = ((found - pi) ** 2).mean()
     return errors.mean(axis=0)
 
 
@@ -47,15 +47,15 @@ def main():
         "",
         f"`python -m benchmarks.asking`, {datetime.datetime.now(tz=datetime.UTC).date()}. {len(SIZES)} attributes with "
         f"{', '.join(map(str, SIZES))} categories, {N:,} people,",
-        f"ε = {EPSILON:g} for the whole report. Error: squared, of the unbiased estimates of all tables of that order, "
-        "summed. Gain: how many",
-        "times smaller it is than if everyone answers all; the mean over tables is geometric, as they differ in size.",
+        f"ε = {EPSILON:g} for the whole report, spread as is best for the tables. Error: squared, of a cell of the",
+        "unbiased estimates, summed over all tables of that order. Gain: how many times smaller it is than if everyone",
+        "answers all, with the λ's that are best for that; the mean over tables is geometric, as they differ in size.",
         "",
         "| order | asked | predicted error | simulated | predicted gain | simulated | mean over tables |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for order, files in FILES.items():
-        compared = lr.compare_asked(whole(), epsilon=EPSILON, order=order, n=N)
+        compared = lr.compare_asked(whole(), epsilon=EPSILON, workload=order, n=N)
         plans = {plan.asked: plan for plan in compared.plans}
         tables = list(itertools.combinations(whole(), order))
         errors = {m: simulated(plans[m].design, truths, tables, files, rng) for m in ASKED[order]}

@@ -244,6 +244,17 @@ def test_show_prints_the_design_for_a_person(design_path, said):
     assert said in run("show", design_path).stdout
 
 
+def test_show_lists_categories_in_their_order(tmp_path):
+    answers = lr.Attribute("answer", ["yes", "no", "[b]"], missing="NA")
+    lr.design([answers, lr.Attribute("age", range(90))], lam=0.5).save(tmp_path / "d.json")
+    said = run("show", tmp_path / "d.json").stdout
+    assert "yes, no, [b], NA" in said
+    assert "0, 1, 2, 3, 4, 5, 6, 7, 8, …, 88, 89" in said
+    shown = json.loads(run("show", tmp_path / "d.json", "--json").stdout)["attributes"]
+    assert shown[0]["categories"] == ["yes", "no", "[b]", None]
+    assert len(shown[1]["categories"]) == 90
+
+
 @pytest.mark.parametrize("command", ["show", "audit"])
 def test_names_are_printed_as_they_are(tmp_path, command):
     """Neither as the terminal library's markup nor as its emoji."""
@@ -911,13 +922,39 @@ def test_plan_says_margins_numbers_and_protection(design_path, design):
     found = json.loads(run(*arguments, "-n", 5_000, "--json").stdout)
     assert found["margin"] == pytest.approx(lr.plan(design, n=5_000, **question).margin)
     needed = lr.plan(design, margin=0.02, **question).n
-    assert f"{needed:,} respondents: ± 0.02" in run(*arguments, "--margin", 0.02).stdout
-    both = run(*arguments, "-n", 100_000, "--margin", 0.03).stdout
+    margin = run(*arguments, "--margin", 0.02).stdout
+    assert f"{needed:,} respondents: the share with vote = left or none among sex = F ± 0.02" in margin
+    strong = design_path.with_name("strong.json")
+    both = run(*arguments, "-n", 100_000, "--margin", 0.03, "-o", strong).stdout
     assert "strongest protection" in both
     assert "worth reading" in both
-    assert "± 0.0" in run("plan", design_path, "-n", 5_000, "-t", "sex,vote").stdout
-    assert "± 0.0" in run("plan", design_path, "-n", 5_000, "--correlate", "sex,age").stdout
-    assert "give n" in refuse("plan", design_path, "-t", "sex")
+    assert lr.Design.load(strong) == lr.plan(design, n=100_000, margin=0.03, **question).design
+    assert "exists" in refuse(*arguments, "-n", 100_000, "--margin", 0.03, "-o", strong)
+    plan = "plan", design_path, "-n"
+    assert "the widest cell of sex × vote ± 0.0" in run(*plan, 5_000, "-t", "sex,vote").stdout
+    assert "the correlation of sex and age ± 0.0" in run(*plan, 5_000, "--correlate", "sex,age").stdout
+    assert "vote ± 0.1" in run(*plan, 5_000, "--correlate", "sex,vote", "--score", "vote=1,0,2").stdout
+    assert run(*plan, 5_000).stdout.startswith("With 5,000 respondents, tables of up to 3 attributes are worth")
+    assert json.loads(run(*plan, 1, "--json").stdout) == {"n": 1, "readable_order": 0}
+    assert "1 respondent: " in run(*plan, 1, "-t", "sex").stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-t", "sex"], "give -n to find the margin of error, --margin to"),
+        (["--margin", 0.1], "one thing: -t, --where or --correlate; got none of them"),
+        (["-n", 9, "-t", "sex", "--where", "sex=F"], "got -t and --where"),
+        (["-n", 9, "-t", "sex", "--given", "sex=F"], "--given and --versus go with --where"),
+        (["-n", 9, "--versus", "sex=F"], "--given and --versus go with --where"),
+        (["-n", 9, "--where", "sex=F", "--versus", "vote=left"], "--versus needs --given"),
+        (["-n", 9, "-t", "sex", "--score", "sex=1,2"], "--score goes with --correlate"),
+        (["-n", 9, "-o", "made.json"], "give both -n and --margin"),
+        (["-n", 9, "--correlate", "sex,vote"], "'vote' has no numbers to correlate; give its categories scores"),
+    ],
+)
+def test_plan_refuses_options_by_the_names_they_have(design_path, options, message):
+    assert message in refuse("plan", design_path, *options)
 
 
 def test_design_finds_the_best_rates_within_demands(tmp_path, design_path, reports):
@@ -927,7 +964,7 @@ def test_design_finds_the_best_rates_within_demands(tmp_path, design_path, repor
         "--at-least", "strength:sex=0.3", "--at-most", "lam=0.9", "--preserve", "vote,age=0.2",
         "--hide", "sex,vote=0.5",
     ).stdout  # fmt: skip
-    assert "These λ's are optimal for the tables wanted" in said
+    assert "These λ's have the least error for the tables wanted" in said
     found = lr.Design.load(output)
     assert found.epsilon == pytest.approx(6, abs=1e-6)
     assert found.by_name["sex"].strength >= 0.3
@@ -941,8 +978,35 @@ def test_design_finds_the_best_rates_within_demands(tmp_path, design_path, repor
         (["--epsilon", 1, "--preserve", "sex"], "--preserve must be A,B=number"),
         (["--epsilon", 1, "--at-least", "lam"], "--at-least must be MEASURE=number"),
         (["--epsilon", 1, "--prior", "sex=a"], "--prior must be NAME=number"),
+        (["--epsilon", 1, "--prior", "sex=0.5,0.5"], "prior goes with posterior"),
+        (["--epsilon", 1, "--truthfulness", 0.8], "no other one, got epsilon and truthfulness"),
+        (["--lam", 0.5, "--workload", 2], "lam fixes every λ"),
+        (["--epsilon", 1, "--workload", 2, "--workload", "sex"], "one order of tables, or the tables wanted"),
+        (["--epsilon", 1, "--at-most", "lam=0.5", "--at-most", "lam=0.6"], "--at-most is given twice for 'lam'"),
+        (["--epsilon", 1, "--at-most", "lam:sex=0.5", "--at-most", "lam:sex=0.6"], "given twice for 'sex'"),
+        (["--epsilon", 1, "--at-most", "lam=0.5", "--at-most", "lam:sex=0.6"], "for every attribute, or"),
+        (["--epsilon", 1, "--at-most", "lam:sex=0.5", "--at-most", "lam=0.6"], "for every attribute, or"),
+        (["--epsilon", 1, "--at-most", "power=0.5"], "no measure 'power' to be at most"),
+        (["--epsilon", 1, "--hide", "sex,vote=0.5", "--hide", "sex,vote=0.6"], "given twice for 'sex,vote'"),
+        (["--epsilon", 1, "--hide", "sex=0.5"], "hide must name two attributes"),
+        (["--posterior", 0.9, "--prior", "sex=1,0", "--prior", "sex=0,1"], "--prior is given twice for 'sex'"),
     ]:
         assert message in refuse(*arguments, "--force", *options)
+
+
+def test_design_chooses_how_many_to_ask(tmp_path, people):
+    arguments = ["design", people, "-o", tmp_path / "few.json", "--force", "--columns", "sex,vote,age"]
+    said = run(*arguments, "--epsilon", 1, "--workload", 1, "--asked", "auto").stdout
+    assert "Asking 1 of 3 has the least error for the tables wanted: 3.01 × less than asking all 3, 2.02" in said
+    assert lr.Design.load(tmp_path / "few.json").asked == 1
+    assert "× less than asking" in run(*arguments, "--epsilon", 9, "--workload", 2, "--asked", "auto").stdout
+    run(*arguments, "--epsilon", 4, "--workload", 2, "--asked", 2, "--preserve", "sex,vote=0.1")
+    for options, message in [
+        (["--asked", "auto"], "needs a workload"),
+        (["--asked", "1", "--workload", 2], "tables of 2 attributes, and each respondent answers 1"),
+        (["--asked", "some"], "--asked must be a number of attributes, or auto"),
+    ]:
+        assert message in refuse(*arguments, "--epsilon", 1, *options)
 
 
 def test_audit_takes_priors_repetitions_shuffling_and_truths(design_path, design, reports):

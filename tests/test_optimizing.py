@@ -12,12 +12,33 @@ EIGHT = {f"a{place}": range(size) for place, size in enumerate(SIZES)}
 
 
 def error_of(design, tables):
-    """Return Σ Π c/R over tables, straight from the definition."""
+    """Return Σ (Π c − 1/R)/R over tables, each divided by the share asked all of it, straight from the definition."""
     total = 0.0
     for table in tables:
-        part = design.select(table)
-        total += math.prod((1 + (c.size - 1) / c.lam**2) / c.size / c.size for c in part.channels)
+        channels = design.select(table).channels
+        cells = math.prod(c.size for c in channels)
+        asked, count, order = design.asked or len(design.names), len(design.names), len(table)
+        share = math.comb(count - order, asked - order) / math.comb(count, asked)
+        total += (math.prod((1 + (c.size - 1) / c.lam**2) / c.size for c in channels) - 1 / cells) / cells / share
     return total
+
+
+def search(sizes, budget, asked):
+    """Return the least error of {a × b: 1, c: 5, b × c: 2} among ε's on a grid, of those that keep the budget."""
+    grid = np.linspace(0.01, budget - 0.02, 150)
+    epsilons = np.meshgrid(grid, grid, grid)
+    taken = np.sort(np.stack(epsilons), axis=0)[-asked:].sum(axis=0)
+    spare = budget / taken  # every ε as large as the budget lets them be, in the grid's directions
+    c = []
+    for size, epsilon in zip(sizes, epsilons, strict=True):
+        lam = -np.expm1(-epsilon * spare) / (1 + (size - 1) * np.exp(-epsilon * spare))
+        c.append((1 + (size - 1) / lam**2) / size)
+    share = [asked / 3, asked / 3 * (asked - 1) / 2]
+    error = 0.0
+    for table, weight in (((0, 1), 1), ((2,), 5), ((1, 2), 2)):
+        cells = math.prod(sizes[place] for place in table)
+        error += weight * (math.prod(c[place] for place in table) - 1 / cells) / cells / share[len(table) - 1]
+    return error.min()
 
 
 @pytest.mark.parametrize(("epsilon", "order", "gain"), [(4, 1, 1.2), (8, 2, 1.4)])
@@ -66,27 +87,27 @@ def test_the_gain_is_there_in_simulation(epsilon, order):
     assert gains[0] / gains[1] == pytest.approx(certificate.equal_epsilon / certificate.error, rel=0.1)
 
 
-def test_three_attributes_agree_with_a_search():
-    sizes, budget = (3, 5, 2), 4.0
+@pytest.mark.parametrize("sizes", [(3, 5, 2), (2, 50, 9)])
+@pytest.mark.parametrize("budget", [0.7, 4.0, 9.0])
+@pytest.mark.parametrize("asked", [2, 3])
+def test_three_attributes_agree_with_a_search(sizes, budget, asked):
     workload = {("a", "b"): 1.0, ("c",): 5.0, ("b", "c"): 2.0}
-    found = lr.design(dict(zip("abc", map(range, sizes), strict=True)), epsilon=budget, workload=workload)
-    first, second = np.meshgrid(np.linspace(0.01, 3.98, 800), np.linspace(0.01, 3.98, 800))
-    third = budget - first - second
-    c = []
-    for size, epsilon in zip(sizes, (first, second, np.maximum(third, 1e-3)), strict=True):
-        lam = -np.expm1(-epsilon) / (1 + (size - 1) * np.exp(-epsilon))
-        c.append((1 + (size - 1) / lam**2) / size / size)
-    errors = np.where(third > 0.005, c[0] * c[1] + 5 * c[2] + 2 * c[1] * c[2], np.inf)
-    assert found.certificate.error <= errors.min() * (1 + 1e-9)
-    assert found.certificate.error == pytest.approx(errors.min(), rel=1e-3)
-    assert found.certificate.lower_bound <= errors.min()
+    attributes = dict(zip("abc", map(range, sizes), strict=True))
+    found = lr.design(attributes, epsilon=budget, workload=workload, asked=asked)
+    least = search(sizes, budget, asked)
+    assert found.epsilon <= budget
+    assert found.certificate.error <= least * (1 + 1e-9)
+    assert found.certificate.error == pytest.approx(least, rel=1e-3)
+    assert found.certificate.lower_bound <= least
+    assert found.certificate.gap < 1e-6
 
 
-def test_the_certificate_tells_a_poor_solution():
-    problem = Problem(SIZES, workload_of(2, list(EIGHT)), [Budget("epsilon", 8.0)])
-    best, certificate = problem.solve()
-    poor = np.log(best) - 0.05 * np.arange(8) / 7
-    behind = problem._log_error(poor)[0] - math.log(certificate.error)
+@pytest.mark.parametrize("asked", [None, 3, 6])
+def test_the_certificate_tells_a_poor_solution(asked):
+    problem = Problem(SIZES, workload_of(2, list(EIGHT)), [Budget("epsilon", 8.0, "ε", asked)])
+    best = np.log(problem.solve()[0])
+    poor = best - 0.05 * np.arange(8) / 7
+    behind = problem._log_error(poor)[0] - problem._log_error(best)[0]
     assert problem._gap(poor) >= behind > 0.01
 
 
@@ -190,16 +211,28 @@ def test_demands_that_conflict_are_named_and_no_others(options, messages):
         ({"epsilon": 4, "bits": 3, "workload": 2}, "one joint budget"),
         ({"epsilon": -4, "workload": 2}, "positive number"),
         ({"workload": 2}, "nothing keeps 'a0' from λ = 1"),
-        ({"epsilon": 4, "at_least": {"size": 3}}, "at_least must be about"),
+        ({"epsilon": 4, "at_least": {"size": 3}}, "no measure 'size' to be at least"),
         ({"epsilon": 4, "at_most": {"lam": {"nope": 0.1}}}, "no column or attribute 'nope'"),
         ({"epsilon": 4, "at_most": {"lam": 2}}, "keep rate in"),
-        ({"epsilon": 4, "preserve": {("a0", "a0"): 0.5}}, "preserve must map pairs"),
-        ({"epsilon": 4, "hide": {("a0", "a1"): 1.5}}, "hide must map pairs"),
-        ({"epsilon": 4, "preserve": {"a0": 0.5}}, "preserve must map pairs"),
+        ({"epsilon": 4, "preserve": {("a0", "a0"): 0.5}}, "preserve must name two"),
+        ({"epsilon": 4, "hide": {("a0", "a1"): 1.5}}, "hide must name two"),
+        ({"epsilon": 4, "preserve": {"a0": 0.5}}, "preserve must name two"),
         ({"posterior": 0.1}, "already believes"),
         ({"posterior": 0.9, "prior": {"nope": [1]}}, "no column or attribute 'nope'"),
         ({"posterior": 0.9, "prior": {"a6": [0.5, 0.6]}}, "sum to 1"),
         ({"posterior": 0.9, "prior": [0.5]}, "prior must be a mapping"),
+        ({"epsilon": 4, "prior": {"a6": [0.5, 0.5]}}, "prior goes with posterior"),
+        ({"epsilon": 4, "at_most": {"lam": 0.5}, "prior": {"a6": [0.5, 0.5]}}, "prior goes with posterior"),
+        ({"posterior": {"a0": 0.9}, "lam": {"a6": 0.5}, "prior": {"a6": [0.5, 0.5]}}, "'a6' has none"),
+        ({"lam": 0.5, "workload": 2}, "lam fixes every λ"),
+        ({"epsilon": 4, "truthfulness": 0.5}, "goes with no other one, got epsilon and truthfulness"),
+        ({"epsilon": 4, "workload": 2, "asked": 1}, "tables of 2 attributes, and each respondent answers 1"),
+        ({"epsilon": 4, "workload": 2, "asked": 9}, "from 1 to the 8"),
+        ({"epsilon": 4, "workload": 2, "asked": "many"}, "from 1 to the 8"),
+        ({"epsilon": 4, "asked": "auto"}, "needs a workload"),
+        ({"bits": 4, "workload": 2, "asked": "auto"}, "needs a joint epsilon"),
+        ({"epsilon": {"a0": 1}, "workload": 2, "asked": "auto"}, "needs a joint epsilon"),
+        ({"epsilon": 1, "workload": 2, "asked": "auto", "preserve": {("a0", "a1"): 0.5}}, "cannot all be met"),
     ],
 )
 def test_bad_demands_are_one_clear_error(options, message):
@@ -210,7 +243,7 @@ def test_bad_demands_are_one_clear_error(options, message):
 def test_a_large_problem_is_solved_with_its_proof():
     generator = np.random.default_rng(2)
     sizes = generator.integers(2, 30, 30)
-    demands = [Budget("epsilon", 20.0), Bound(3, 0.2, 1.0, "floor"), Relation(1, 2, 0.3, True, "preserve")]
+    demands = [Budget("epsilon", 20.0, "ε"), Bound(3, 0.2, 1.0, "floor"), Relation(1, 2, 0.3, True, "preserve")]
     lams, certificate = Problem(sizes, workload_of(2, [str(x) for x in range(30)]), demands).solve()
     assert certificate.gap < 1e-4
     assert lams[1] * lams[2] >= 0.3 - 1e-6
@@ -239,3 +272,100 @@ def test_small_budgets_and_sure_attributes_are_no_exceptions():
         lr.design({"a": [0, 1], "b": [0, 1, 2]}, lam={"a": 1.0}, epsilon=30, workload=2)
     with pytest.raises(lr.DesignError, match="'c' is in no table of the workload"):
         lr.design({"a": [0, 1], "b": [0, 1], "c": [0, 1]}, epsilon=3, workload=[("a", "b")])
+
+
+# Some of the attributes asked of each.
+
+
+@pytest.mark.parametrize(("epsilon", "order"), [(1, 1), (8, 2), (20, 2)])
+def test_every_number_asked_has_its_own_proved_optimum(epsilon, order):
+    tables = list(itertools.combinations(EIGHT, order))
+    errors = {}
+    for asked in range(order, 9):
+        found = lr.design(EIGHT, epsilon=epsilon, workload=order, asked=asked)
+        assert found.epsilon <= epsilon
+        assert found.epsilon == pytest.approx(epsilon, abs=1e-5)
+        errors[asked] = found.certificate.error
+        assert errors[asked] == pytest.approx(error_of(found, tables), rel=1e-6)
+        equal = lr.design(EIGHT, epsilon=epsilon, asked=asked)
+        assert found.certificate.equal_epsilon == pytest.approx(error_of(equal, tables), rel=1e-4)
+        assert errors[asked] <= found.certificate.equal_epsilon * (1 + 1e-7)
+        assert found.certificate.gap < 1e-6
+    best = lr.design(EIGHT, epsilon=epsilon, workload=order, asked="auto")
+    assert best.certificate.by_asked == pytest.approx(errors)
+    assert best.certificate.error == min(best.certificate.by_asked.values())
+    assert (best.asked or 8) == min(errors, key=errors.get)
+
+
+def test_auto_asks_as_many_as_the_demands_allow():
+    demands = {"epsilon": 8, "workload": 1, "preserve": {("a0", "a1"): 0.5, ("a2", "a3"): 0.5}}
+    found = lr.design(EIGHT, asked="auto", **demands)
+    assert list(found.certificate.by_asked) == [1, 2]
+    assert found.by_name["a0"].lam * found.by_name["a1"].lam >= 0.5 - 1e-7
+    with pytest.raises(lr.DesignError, match="epsilon = 8; preserve"):
+        lr.design(EIGHT, asked=3, **demands)
+
+
+def test_no_number_asked_exceeds_the_budget_or_lacks_a_proof_under_demands():
+    generator = np.random.default_rng(5)
+    met = 0
+    for _ in range(40):
+        sizes = generator.choice([2, 3, 5, 9, 50], generator.integers(2, 7))
+        names = [f"a{place}" for place in range(len(sizes))]
+        asked = int(generator.integers(1, len(sizes) + 1))
+        epsilon = float(generator.choice([0.3, 1, 3.25, 8, 15, 30]))
+        demands = {
+            "at_most": {"epsilon": {names[0]: epsilon / 5}},
+            "at_least": {"lam": {names[-1]: 0.2}},
+            "preserve": {(names[0], names[1]): 0.05},
+            "hide": {(names[0], names[-1]): 0.1},
+        }
+        chosen = {name: demand for name, demand in demands.items() if generator.random() < 0.4}
+        order = int(generator.integers(1, asked + 1))
+        attributes = dict(zip(names, map(range, sizes), strict=True))
+        try:
+            found = lr.design(attributes, epsilon=epsilon, workload=order, asked=asked, **chosen)
+        except lr.DesignError as error:
+            assert "cannot all be met" in str(error)  # noqa: PT017
+            continue
+        met += 1
+        assert found.epsilon <= epsilon
+        assert found.certificate.gap < 1e-5
+    assert met > 25
+
+
+def test_no_rates_that_meet_demands_beat_the_bound_when_some_are_asked():
+    sizes, asked, epsilon = (3, 9, 2), 2, 5.0
+    found = lr.design(
+        dict(zip("abc", map(range, sizes), strict=True)),
+        epsilon=epsilon,
+        workload=1,
+        asked=asked,
+        at_most={"epsilon": {"c": 1.0}},
+        preserve={("a", "b"): 0.45},
+        hide={("a", "c"): 0.25},
+    )
+    generator = np.random.default_rng(3)
+    near = [channel.lam for channel in found.channels] * generator.uniform(0.95, 1.05, (500_000, 3))
+    lams = np.concatenate([generator.uniform(0.2, 0.95, (500_000, 3)), near])
+    epsilons = np.log1p(lams * sizes / (1 - lams))
+    met = (np.sort(epsilons, axis=1)[:, -asked:].sum(axis=1) <= epsilon) & (epsilons[:, 2] <= 1)
+    met &= (lams[:, 0] * lams[:, 1] >= 0.45) & (lams[:, 0] * lams[:, 2] <= 0.25)
+    r = np.array(sizes)
+    errors = ((((1 + (r - 1) / lams[met] ** 2) / r - 1 / r) / r).sum(axis=1)) / (asked / 3)
+    assert len(errors) > 1_000
+    assert found.certificate.lower_bound <= found.certificate.error <= errors.min()
+    assert found.certificate.error == pytest.approx(errors.min(), rel=0.01)
+    assert found.certificate.gap < 1e-6
+
+
+def test_bits_and_strength_of_those_asked_are_budgets_too():
+    found = lr.design(EIGHT, bits=6, workload=2, asked=4)
+    assert found.bits == pytest.approx(6, abs=1e-5)
+    assert found.certificate.gap < 1e-6
+    assert lr.design(EIGHT, strength=0.7, workload=2, asked=4).strength == pytest.approx(0.7, abs=1e-6)
+
+
+def test_targets_that_leave_no_choice_are_not_called_best():
+    found = lr.design({"a": range(3), "b": range(4)}, lam=0.5, at_most={"epsilon": 3})
+    assert found.certificate is None

@@ -103,7 +103,10 @@ def test_the_highest_order_worth_reading_is_the_prediction_of_the_whole_table():
         ({"margin": -1, "table": ["sex"]}, "margin must be a positive number"),
         ({"n": 10, "table": ["nope"]}, "'nope' is not in the design"),
         ({"n": 10, "correlate": ["sex"]}, "correlate must name two"),
-        ({"n": 10, "correlate": ["sex", "smokes"]}, "'smokes' has no scores"),
+        ({"n": 10, "correlate": ["sex", "smokes"]}, "'smokes' has no numbers to correlate"),
+        ({"n": 10, "correlate": ["sex", "smokes"], "scores": {"smokes": [1, 2]}}, "one finite number for each"),
+        ({"n": 10, "correlate": ["sex", "age"], "scores": {"smokes": [1, 2, 3]}}, "'smokes' is not one of them"),
+        ({"n": 10, "table": ["sex"], "scores": {"sex": [1, 2]}}, "'sex' is not one of them"),
         ({"n": 10, "given": {"sex": "F"}, "table": ["sex"]}, "go with a condition"),
         ({"n": 10, "condition": {"sex": "F"}, "versus": {"age": 1}}, "versus needs given"),
         ({"n": 10, "table": ["sex"], "expected": [0.5, 0.6]}, "expected must be proportions of sex"),
@@ -129,6 +132,28 @@ def test_a_plan_knows_how_many_are_asked():
         lr.plan(design, n=4_000, table=["a", "b", "c"])
     assert lr.readable_order(design, 10**7) == 2
     assert lr.plan(design, n=40_000, margin=0.05, table=["a"]).design.asked == 2
+
+
+def test_a_correlation_takes_scores():
+    reversed_ages = lr.plan(DESIGN, n=9_000, correlate=["sex", "age"], scores={"age": [4, 3, 2, 1]})
+    assert reversed_ages.margin == pytest.approx(lr.plan(DESIGN, n=9_000, correlate=["sex", "age"]).margin)
+    assert lr.plan(DESIGN, n=9_000, correlate=["sex", "smokes"], scores={"smokes": [0, 1, 5]}).margin < 0.1
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ({"table": ["sex", "age"]}, "the widest cell of sex × age ±"),
+        ({"condition": {"smokes": ["some", "daily"], "age": slice(2, 3)}},
+         "the share with smokes = some or daily, age from 2 to 3 ±"),
+        ({"condition": {"smokes": "daily"}, "given": {"sex": "F"}, "versus": {"sex": "M"}},
+         "the share with smokes = daily among sex = F less that among sex = M ±"),
+        ({"correlate": ["sex", "age"]}, "the correlation of sex and age ±"),
+    ],
+)  # fmt: skip
+def test_a_plan_says_what_its_margin_is_for(question, said):
+    assert f"1 respondent: {said}" in str(lr.plan(DESIGN, n=1, **question))
+    assert f"2,000 respondents: {said}" in str(lr.plan(DESIGN, n=2_000, **question))
 
 
 @pytest.mark.parametrize(("arguments", "options"), [((DESIGN, "x"), {}), ((DESIGN, 5), {"error": None})])

@@ -53,7 +53,7 @@ def test_mappings_share_the_attributes_among_them():
     ("targets", "says"),
     [
         ({}, "needs a target"),
-        ({"lam": 0.5, "epsilon": 1}, "one number"),
+        ({"lam": 0.5, "epsilon": 1}, "goes with no other one, got lam and epsilon"),
         ({"lam": {"sex": 0.5}}, "'vote' has no target"),
         ({"lam": {"sex": 0.5, "vote": 0.5, "work": 0.5}, "epsilon": {"sex": 1}}, "two targets"),
         ({"lam": {"nobody": 0.5}}, "no column or attribute 'nobody'"),

@@ -6,7 +6,6 @@ more. The expected error of both is known before any data are seen, so the bette
 
 from __future__ import annotations
 
-import math
 import numbers
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from lambdarr.errors import DesignError
+from lambdarr.optimizing import workload_of
 from lambdarr.solving import design
 from lambdarr.sources import as_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from lambdarr.designs import Design
 
@@ -32,13 +32,13 @@ class AskedPlan:
     asked : int
         Number m′ of attributes that each respondent answers.
     design : Design
-        The design with that ``asked`` and the ε compared.
+        The best design with that ``asked`` and the ε compared.
     reports : float
-        Expected number of reports that have a table of the order compared.
+        Expected number of reports that have the largest table of the workload.
     error : float
-        Expected squared error of the unbiased estimates, summed over cells and over all tables of that order.
+        Expected squared error of a cell of the unbiased estimates, summed over the tables by their weights.
     gain : float
-        How many times smaller that is than if everyone answered everything.
+        How many times smaller that is than the least error if everyone answers everything.
     """
 
     asked: int
@@ -60,13 +60,10 @@ class AskedComparison:
     Parameters
     ----------
     plans : tuple of AskedPlan
-        From as many as the tables have to all.
-    order : int
-        Number k of attributes of the tables compared.
+        From as many as the largest table has to all.
     """
 
     plans: tuple[AskedPlan, ...]
-    order: int
 
     @property
     def best(self) -> AskedPlan:
@@ -87,18 +84,19 @@ class AskedComparison:
 
 
 def compare_asked(
-    source: Any, *, epsilon: float, order: int = 1, n: int = 1_000, columns: Iterable[str] | None = None
+    source: Any, *, epsilon: float, workload: Any = 1, n: int = 1_000, columns: Iterable[str] | None = None
 ) -> AskedComparison:
-    """Return the error to expect of all k-way tables for every number of attributes that may be asked, at the same ε.
+    """Return the error to expect of the tables wanted for every number of attributes that may be asked, at the same ε.
 
     Parameters
     ----------
     source : table, path, or attributes
         As for ``lambdarr.design``.
     epsilon : float
-        ε of the whole report, spread over the attributes that are asked in equal parts.
-    order : int
-        Number k of attributes of the tables that matter: 1 for shares, 2 for how pairs go together.
+        ε of the whole report, spread over the attributes in the way that is best for the workload.
+    workload : int, list or mapping
+        The tables that matter, as for ``lambdarr.design``: 1 for shares, 2 for how pairs go together, a list of tables,
+        or a mapping from tables to weights.
     n : int
         Number of respondents; it does not decide which number is best.
     columns : iterable of str, optional
@@ -106,50 +104,28 @@ def compare_asked(
 
     Notes
     -----
-    Eq. (42) and (43) of docs/theory.md, for evenly spread people; other people's errors hardly differ.
+    Eq. (42) and (43) of docs/theory.md, for evenly spread people; other people's errors hardly differ. The best
+    of these designs is what ``lambdarr.design`` makes with ``asked="auto"``.
 
     Examples
     --------
     >>> import lambdarr as lr
     >>> found = lr.compare_asked({"sex": ["F", "M"], "vote": ["A", "B", "C"], "age": range(6)}, epsilon=1)
     >>> [(plan.asked, round(plan.gain, 2)) for plan in found.plans], found.best.asked
-    ([(1, 3.93), (2, 1.63), (3, 1.0)], 1)
+    ([(1, 3.21), (2, 1.43), (3, 1.0)], 1)
     """
-    for name, value in (("order", order), ("n", n)):
-        if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
-            msg = f"{name} must be a whole number, 1 or more, got {value!r}"
-            raise DesignError(msg)
-    whole = design(source, epsilon=epsilon, columns=columns)
-    count = len(whole.names)
-    if order > count:
-        msg = f"order must be at most the {count} attributes, got {order}; it is how many a table has"
+    if isinstance(n, bool) or not isinstance(n, numbers.Integral) or n < 1:
+        msg = f"n must be a whole number, 1 or more, got {n!r}"
         raise DesignError(msg)
-    designs = [design(whole.attributes, epsilon=epsilon, asked=asked) for asked in range(order, count)] + [whole]
-    errors = [_total_error(made, order) / (n * _share(made, order)) for made in designs]
+    attributes = design(source, epsilon=epsilon, columns=columns).attributes
+    count = len(attributes)
+    largest = max(map(len, workload_of(workload, [attribute.name for attribute in attributes])))
+    designs = [
+        design(attributes, epsilon=epsilon, workload=workload, asked=asked) for asked in range(largest, count + 1)
+    ]
+    errors = [made.certificate.error for made in designs if made.certificate is not None]
     plans = (
-        AskedPlan(made.asked or count, made, n * _share(made, order), error, errors[-1] / error)
+        AskedPlan(made.asked or count, made, n * made.share_asked_all(largest), error / n, errors[-1] / error)
         for made, error in zip(designs, errors, strict=True)
     )
-    return AskedComparison(tuple(plans), order)
-
-
-def _share(made: Design, order: int) -> float:
-    """Return the chance that a respondent is asked all attributes of a table, C(m − k, m′ − k)/C(m, m′)."""
-    if made.asked is None or made.out_of is None:
-        return 1.0
-    return math.prod((made.asked - i) / (made.out_of - i) for i in range(order))
-
-
-def _total_error(made: Design, order: int) -> float:
-    """Return E‖Aeᵧ − π‖² of one report, summed over all tables of an order, for evenly spread people."""
-    squares = [(1 + (channel.size - 1) / channel.lam**2) / channel.size for channel in made.channels]
-    return _products_of(squares, order) - _products_of([1 / channel.size for channel in made.channels], order)
-
-
-def _products_of(factors: Sequence[float], order: int) -> float:
-    """Return the sum over all sets of ``order`` factors of their product."""
-    sums = [1.0] + [0.0] * order
-    for factor in factors:
-        for i in range(order, 0, -1):
-            sums[i] += factor * sums[i - 1]
-    return sums[order]
+    return AskedComparison(tuple(plans))

@@ -56,9 +56,10 @@ class Design:
         The number m of attributes that these m′ are drawn from. It is more than the design has only where ``select``
         took a part of another.
     certificate : Certificate, optional
-        How good its λ's are, where they were optimized; it is not saved.
+        How good its λ's are, where they were optimized. It belongs to the session that found them: a file holds what
+        everyone needs to randomize and estimate, and not how it was chosen.
     binnings : tuple of Binning
-        Why numerical attributes have the bins they have, where these were chosen for them; not saved either.
+        Why numerical attributes have the bins they have, where these were chosen for them; of the session as well.
 
     Examples
     --------
@@ -222,9 +223,7 @@ class Design:
 
     def share_asked_all(self, order: int) -> float:
         """Return the chance that a respondent is asked all of some attributes, eq. (42) of docs/theory.md."""
-        if self.asked is None or self.out_of is None:
-            return 1.0
-        return math.prod(max(self.asked - i, 0) / (self.out_of - i) for i in range(order))
+        return 1.0 if self.out_of is None else share_asked_all(order, self.asked, self.out_of)
 
     def mean_product(self, factors: Sequence[float]) -> float:
         """Return the product of one factor per attribute over those that are asked: its mean over all sets of them."""
@@ -330,6 +329,11 @@ class Design:
         except DesignError as error:
             msg = f"{path}: {error}"
             raise DesignError(msg) from None
+
+
+def share_asked_all(order: int, asked: int | None, count: int) -> float:
+    """Return the chance that all of some attributes are among those asked out of so many; all are, if that is None."""
+    return math.prod(max((asked or count) - i, 0) / (count - i) for i in range(order))
 
 
 def listed(names: str | Iterable[str]) -> tuple[str, ...]:

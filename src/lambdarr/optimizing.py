@@ -2,7 +2,8 @@
 
 In t = ln λ the problem is convex: ln c, with c the factor by which an attribute multiplies the variance of a table
 (docs/theory.md, eq. (22)), is convex in t, and so is ε; bits are concave, and a product λᵢλⱼ is a sum tᵢ + tⱼ. So a
-solver finds the one optimum, and multipliers prove how far from it a solution can be at most.
+solver finds the one optimum, and multipliers prove how far from it a solution can be at most. Where respondents answer
+m′ of the attributes, a report spends at most the m′ largest ε, and their sum is convex too.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -39,18 +40,21 @@ class Certificate:
     Parameters
     ----------
     error : float
-        The mean variance of a cell, summed over the tables of the workload by their weights, for one report: divide by
-        the number of reports.
+        The mean variance of a cell, summed over the tables of the workload by their weights, for one respondent out of
+        evenly spread people: divide by the number of respondents.
     lower_bound : float
         No λ's that meet the demands have a smaller error than this.
     equal_lambda, equal_epsilon : float
         The error of the same budget spent on the same λ, or the same ε, for all attributes.
+    by_asked : mapping
+        The least error for every number of attributes that respondents could be asked, where the best was chosen.
     """
 
     error: float
     lower_bound: float
     equal_lambda: float
     equal_epsilon: float
+    by_asked: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def gap(self) -> float:
@@ -59,18 +63,27 @@ class Certificate:
 
 
 class Budget(NamedTuple):
-    """What all attributes together may give away at most, or have to leave: ε, or bits of deniability."""
+    """What all attributes together may give away at most, or have to leave: ε, or bits of deniability.
+
+    Of ε, only the attributes that a respondent is asked count, whichever they are.
+    """
 
     kind: str
     amount: float
+    text: str
+    asked: int | None = None
 
     @property
     def limit(self) -> float:
         """What the attributes may spend: ε, or the negative of the bits they have to leave."""
         return self.amount if self.kind == "epsilon" else -self.amount
 
+    def taken(self, spent: Floats) -> float:
+        """Return what is taken of the budget if each attribute spends so much: the sum of those asked, at most."""
+        return float(spent.sum() if self.asked is None else np.sort(spent)[-self.asked :].sum())
+
     def __str__(self) -> str:
-        return f"{self.kind} = {self.amount:g}"
+        return self.text
 
 
 class Bound(NamedTuple):
@@ -157,27 +170,32 @@ class Problem:
         for row, table in enumerate(workload):
             self._tables[row, list(table)] = 1
         # each table's weight, over its number of cells
-        self._weights = np.log(list(workload.values())) - self._tables @ np.log(self._r)
+        cells = self._tables @ np.log(self._r)
+        self._weights = np.log(list(workload.values())) - cells
+        self._constant = float(np.exp(self._weights - cells).sum())  # Σ w ‖π‖²/R, which no λ changes
         self._demands = list(demands)
+        self._budget = next((demand for demand in demands if isinstance(demand, Budget)), None)
 
     def solve(self) -> tuple[Floats, Certificate]:
         """Return the optimal λ's and their certificate, or say which demands conflict."""
         if (conflict := self._conflict()) is not None:
             msg = f"these demands cannot all be met: {'; '.join(map(str, conflict))}; give way in one of them"
             raise DesignError(msg)
-        t = self._within_budget(self._minimized(self._log_error, self._demands))
+        t = self._within_budget(self._minimized(self._demands))
         if not self._is_met(t):
             msg = "no λ's were found that meet all demands, though there are some; loosen one of them a little"
             raise DesignError(msg)
-        error = math.exp(self._log_error(t)[0])
-        budget = next((demand for demand in self._demands if isinstance(demand, Budget)), None)
         equal = dict.fromkeys(("lambda", "epsilon"), math.nan)
-        if budget is not None:
-            equal = {kind: math.exp(self._log_error(self._equal(kind, budget))[0]) for kind in equal}
-        bound = error * math.exp(-self._gap(t))
-        return np.exp(t), Certificate(error, bound, equal["lambda"], equal["epsilon"])
+        if self._budget is not None:
+            equal = {kind: self._error(self._equal(kind, self._budget)) for kind in equal}
+        bound = self._error(t, less=self._gap(t))
+        return np.exp(t), Certificate(self._error(t), bound, equal["lambda"], equal["epsilon"])
 
     # The functions, in t = ln λ, with their derivatives.
+
+    def _error(self, t: Floats, *, less: float = 0.0) -> float:
+        """Return Σ w (Π c − ‖π‖²)/R over the tables, for a first term whose logarithm is so much smaller."""
+        return math.exp(self._log_error(t)[0] - less) - self._constant
 
     def _log_error(self, t: Floats) -> tuple[float, Floats]:
         """Return ln Σ w Π c/R over the tables, and its gradient."""
@@ -210,7 +228,7 @@ class Problem:
             if kind == "epsilon":
                 small = math.exp(-middle)
                 t = np.log((1 - small) / (1 + (self._r - 1) * small))
-            low, high = (middle, high) if self._spent(budget.kind, t)[0].sum() <= limit else (low, middle)
+            low, high = (middle, high) if budget.taken(self._spent(budget.kind, t)[0]) <= limit else (low, middle)
         return t
 
     # Demands as constraints.
@@ -233,7 +251,8 @@ class Problem:
     def _alone(self, budget: Budget) -> Floats:
         """Return the ln λ at which each attribute spends the whole budget by itself, if all others spend least."""
         least = self._spent(budget.kind, self._least())[0]
-        rest = budget.limit - (least.sum() - least)
+        # where some are asked, the others need not be among them
+        rest = budget.limit - (least.sum() - least) * (budget.asked is None)
         low, high = self._least(), np.zeros(len(self._r))
         for _ in range(200):
             middle = (low + high) / 2
@@ -280,48 +299,86 @@ class Problem:
         if budget is None:
             return True
         if not len(A):
-            return bool(self._spent(budget.kind, low)[0].sum() <= budget.limit + _NEARLY)
-        least = self._minimized(
-            lambda t: (float(self._spent(budget.kind, t)[0].sum()), self._spent(budget.kind, t)[1]),
-            [demand for demand in demands if not isinstance(demand, Budget)],
-        )
-        return bool(self._spent(budget.kind, least)[0].sum() <= budget.limit + _NEARLY)
+            return budget.taken(self._spent(budget.kind, low)[0]) <= budget.limit + _NEARLY
+        others = [demand for demand in demands if not isinstance(demand, Budget)]
+        least = self._minimized(others, spending=budget)
+        return budget.taken(self._spent(budget.kind, least)[0]) <= budget.limit + _NEARLY
 
-    def _minimized(self, function: Callable[[Floats], tuple[float, Floats]], demands: Sequence[Demand]) -> Floats:
-        """Return where a convex function is smallest under the demands."""
+    def _minimized(self, demands: Sequence[Demand], *, spending: Budget | None = None) -> Floats:
+        """Return where the error is smallest under the demands; or, instead, what is taken of a budget."""
         from scipy import optimize
 
         low, high = self._box(demands)
         high = np.maximum(low, high)
-        A, b = self._relations(demands)
-        constraints: list[dict[str, Any]] = []
-        if len(A):
-            constraints.append({"type": "ineq", "fun": lambda t: b - A @ t, "jac": lambda t: -A})
-        for budget in demands:
-            if isinstance(budget, Budget):
-                limit = budget.limit
-                constraints.append(
-                    {
-                        "type": "ineq",
-                        "fun": lambda t, kind=budget.kind, limit=limit: limit - self._spent(kind, t)[0].sum(),
-                        "jac": lambda t, kind=budget.kind: -self._spent(kind, t)[1],
-                    }
-                )
+        budget = spending or next((demand for demand in demands if isinstance(demand, Budget)), None)
+        constraints = self._constraints(demands, budget)
+
+        def function(x: Floats) -> tuple[float, Floats]:
+            if spending is not None:
+                return self._taken(spending, x)
+            value, slope = self._log_error(x[: len(low)])
+            return value, np.concatenate([slope, np.zeros(len(x) - len(low))])
+
         options: Any = {"maxiter": 2_000, "ftol": 1e-14}
         minimize: Any = optimize.minimize
         best: Floats | None = None
-        for start in self._starts(demands, low, high):
+        for t in self._starts(demands, low, high):
+            start = t if budget is None else self._lifted(budget, t)
+            bounds = [*zip(low, high, strict=True), *[(0.0, None)] * (len(start) - len(t))]
             found = minimize(
-                function, start, jac=True, method="SLSQP", bounds=list(zip(low, high, strict=True)),
-                constraints=constraints, options=options,
-            )  # fmt: skip
-            t = np.asarray(np.clip(np.nan_to_num(found.x), low, high))
-            missed = [max(0.0, -float(np.min(constraint["fun"](t)))) for constraint in constraints]
-            if max(missed, default=0.0) < 1e-6 and (best is None or function(t)[0] < function(best)[0]):
-                best = t
+                function, start, jac=True, method="SLSQP", bounds=bounds, constraints=constraints, options=options
+            )
+            x = np.nan_to_num(found.x)
+            x[: len(low)] = np.clip(x[: len(low)], low, high)
+            missed = [max(0.0, -float(np.min(constraint["fun"](x)))) for constraint in constraints]
+            if max(missed, default=0.0) < 1e-6 and (best is None or function(x)[0] < function(best)[0]):
+                best = x
                 if found.success:
                     break
-        return t if best is None else best
+        return np.asarray((x if best is None else best)[: len(low)])
+
+    # Where some are asked, the solver has more variables than t. The sum of the m′ largest ε is the smallest m′s + Σ z
+    # with z ≥ 0 and z ≥ ε − s, which is smooth: s and z stand behind t.
+
+    def _lifted(self, budget: Budget, t: Floats) -> Floats:
+        """Return t as the solver takes it: with s and z behind it, where some are asked."""
+        if budget.asked is None:
+            return t
+        spent = self._spent(budget.kind, t)[0]
+        level = np.sort(spent)[-budget.asked]
+        return np.concatenate([t, [level], np.maximum(spent - level, 0.0)])
+
+    def _taken(self, budget: Budget, x: Floats) -> tuple[float, Floats]:
+        """Return what is taken of a budget, and its gradient."""
+        if budget.asked is None:
+            spent, slope = self._spent(budget.kind, x)
+            return float(spent.sum()), slope
+        count = len(self._r)
+        slope = np.concatenate([np.zeros(count), [budget.asked], np.ones(count)])
+        return float(slope @ x), slope
+
+    def _constraints(self, demands: Sequence[Demand], budget: Budget | None) -> list[dict[str, Any]]:
+        """Return the demands, but for those of one attribute, as functions that must not be negative."""
+        count = len(self._r)
+        constraints: list[dict[str, Any]] = []
+
+        def demand(function: Callable[[Floats], Any], slope: Callable[[Floats], Any]) -> None:
+            constraints.append({"type": "ineq", "fun": function, "jac": slope})
+
+        A, b = self._relations(demands)
+        if len(A):
+            lifted = 0 if budget is None or budget.asked is None else count + 1
+            wide = np.hstack([A, np.zeros((len(A), lifted))])
+            demand(lambda x: b - wide @ x, lambda x: -wide)
+        if budget is not None and budget.asked is not None:
+            kind, ones = budget.kind, np.hstack([np.ones((count, 1)), np.eye(count)])
+            demand(
+                lambda x: x[count] + x[count + 1 :] - self._spent(kind, x[:count])[0],
+                lambda x: np.hstack([-np.diag(self._spent(kind, x[:count])[1]), ones]),
+            )
+        if budget is not None and budget in demands:
+            demand(lambda x: budget.limit - self._taken(budget, x)[0], lambda x: -self._taken(budget, x)[1])
+        return constraints
 
     def _starts(self, demands: Sequence[Demand], low: Floats, high: Floats) -> list[Floats]:
         """Return where to begin: at equal parts of the budget, and elsewhere should that fail."""
@@ -333,12 +390,12 @@ class Problem:
 
     def _within_budget(self, t: Floats) -> Floats:
         """Return λ's that a solver left a hair above the budget, lowered until they are within it."""
-        budget = next((demand for demand in self._demands if isinstance(demand, Budget)), None)
+        budget = self._budget
         if budget is None:
             return t
         low = self._box(self._demands)[0]
         step, lowered = 1e-12, t
-        while self._spent(budget.kind, lowered)[0].sum() > budget.limit and step < 1e-5:
+        while budget.taken(self._spent(budget.kind, lowered)[0]) > budget.limit and step < 1e-5:
             lowered = np.maximum(low, t - step)
             step *= 2
         return lowered
@@ -347,18 +404,16 @@ class Problem:
         """Return whether λ's meet all demands, to what rounding takes."""
         low, high = self._box(self._demands)
         A, b = self._relations(self._demands)
-        within = all(
-            self._spent(demand.kind, t)[0].sum() <= demand.limit + _NEARLY
-            for demand in self._demands
-            if isinstance(demand, Budget)
-        )
+        budget = self._budget
+        within = budget is None or budget.taken(self._spent(budget.kind, t)[0]) <= budget.limit + _NEARLY
         return bool(within and (t >= low - 1e-7).all() and (t <= high + 1e-7).all() and (A @ t <= b + 1e-6).all())
 
     def _gap(self, t: Floats) -> float:
         """Return by how much ln error can at most be too large: weak duality, with multipliers from the gradients.
 
-        For any μ, ν ≥ 0 and every t' that meets the demands, convexity gives
-        F(t') ≥ F(t) + g(t' − t) + μ (spent(t') − limit) + ν (A t' − b), whose right side falls apart into one convex
+        For any y, ν ≥ 0 and every t' that meets the demands, convexity gives
+        F(t') ≥ F(t) + g(t' − t) + y spent(t') − μ limit + ν (A t' − b), where μ is the largest y, or Σ y/m′ if that is
+        more: μ times the m′ largest of what is spent is at least y spent. The right side falls apart into one convex
         function of each coordinate: its minimum over the box is a lower bound. Any multipliers are valid, so the best
         of some is taken.
         """
@@ -367,32 +422,22 @@ class Problem:
 
     def _gap_by(self, t: Floats, nearness: float, *, spent: bool) -> float:
         """Return that bound with the multipliers of the constraints that are this near, the budget if it is spent."""
-        from scipy import optimize
-
         low, high = self._box(self._demands)
         high = np.maximum(low, high)
         gradient = self._log_error(t)[1]
         A, b = self._relations(self._demands)
-        budget = next((demand for demand in self._demands if isinstance(demand, Budget) and spent), None)
-        columns = [] if budget is None else [self._spent(budget.kind, t)[1]]
-        columns += [row if limit - row @ t < 10 * nearness else 0 * row for row, limit in zip(A, b, strict=True)]
-        active = []
-        for place, unit in enumerate(np.eye(len(t))):
-            for end, sign in ((low, -1.0), (high, 1.0)):
-                if abs(t[place] - end[place]) < nearness:
-                    active.append(sign * unit)
-        multipliers = np.zeros(0)
-        if columns or active:
-            multipliers, _ = optimize.nnls(np.array([*columns, *active]).T, -gradient)
-        mu = float(multipliers[0]) if budget is not None else 0.0
-        first = int(budget is not None)
-        nu = multipliers[first : first + len(A)]
+        budget = self._budget if spent else None
+        active = [row if limit - row @ t < 10 * nearness else 0 * row for row, limit in zip(A, b, strict=True)]
+        for end, sign in ((low, -1.0), (high, 1.0)):
+            active += [sign * unit for unit, near in zip(np.eye(len(t)), abs(t - end) < nearness, strict=True) if near]
+        y, others = self._multipliers(t, -gradient, budget, active, nearness)
+        nu = others[: len(A)]
         linear = gradient + (A.T @ nu if len(A) else 0.0)
+        taxed = y > 0  # elsewhere nothing is spent for nothing, even where λ = 1 spends without bound
 
         def each(at: Floats) -> Floats:
-            return np.asarray(
-                linear * at + (mu * self._spent(budget.kind, at)[0] if budget is not None and mu else 0.0)
-            )
+            prices = np.zeros(len(at)) if budget is None else self._spent(budget.kind, at)[0]
+            return np.asarray(linear * at + np.where(taxed, y * np.where(taxed, prices, 0.0), 0.0))
 
         left, right = low.copy(), high.copy()
         for _ in range(200):  # golden section, all coordinates at once
@@ -400,5 +445,42 @@ class Problem:
             lower = each(one) < each(two)
             left, right = np.where(lower, left, one), np.where(lower, two, right)
         smallest = np.minimum(each((left + right) / 2), np.minimum(each(low), each(high)))
-        limit = 0.0 if budget is None else budget.limit
-        return max(float(gradient @ t + mu * limit + nu @ b - smallest.sum()), 0.0) + _NEARLY
+        charge = 0.0
+        if budget is not None:
+            charge = max(y.max(), y.sum() / (budget.asked or len(y))) * budget.limit
+        return max(float(gradient @ t + charge + nu @ b - smallest.sum()), 0.0) + _NEARLY
+
+    def _multipliers(
+        self, t: Floats, downhill: Floats, budget: Budget | None, active: list[Floats], nearness: float
+    ) -> tuple[Floats, Floats]:
+        """Return multipliers of what each attribute spends, and of other constraints, that balance the gradient.
+
+        Of the m′ largest, those above the m′-th have one multiplier μ. Those that tie with the m′-th share what is left
+        of m′μ, none having more than μ: rows y + slack − μ = 0 and Σ y − kμ = 0 beside the gradient's.
+        """
+        from scipy import optimize
+
+        count = len(t)
+        if budget is None:
+            found = optimize.nnls(np.array(active).T, downhill)[0] if active else np.zeros(0)
+            return np.zeros(count), found
+        spent, slope = self._spent(budget.kind, t)
+        level = -math.inf if budget.asked is None else np.sort(spent)[-budget.asked] + 10 * nearness
+        above = spent > level
+        tied = np.flatnonzero(~above & (spent > level - 20 * nearness))
+        ties = len(tied)
+        columns = 1 + 2 * ties + len(active)  # μ, y, slack, others
+        rows = np.zeros((count + ties + bool(ties), columns))
+        rows[:count, 0] = above * slope
+        rows[tied, 1 + np.arange(ties)] = slope[tied]
+        for place, column in enumerate(active):
+            rows[:count, 1 + 2 * ties + place] = column
+        for place in range(ties):
+            rows[count + place, [1 + place, 1 + ties + place, 0]] = 1.0, 1.0, -1.0
+        if ties:
+            rows[-1, 1 : 1 + ties] = 1.0
+            rows[-1, 0] = float(above.sum()) - (budget.asked or 0)
+        found, _ = optimize.nnls(rows, np.concatenate([downhill, np.zeros(len(rows) - count)]))
+        y = above * found[0]
+        y[tied] = found[1 : 1 + ties]
+        return y, found[1 + 2 * ties :]

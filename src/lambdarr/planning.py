@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -52,15 +52,19 @@ class Plan:
         Half of the confidence interval's width: of the widest cell, for a table.
     level : float
         The interval's level.
+    question : Question
+        What the margin is for.
     """
 
     design: Design
     n: int
     margin: float
     level: float
+    question: Question
 
     def __str__(self) -> str:
-        return f"{self.n:,} respondents: ± {self.margin:.4g} at {self.level:.0%}"
+        people = "1 respondent" if self.n == 1 else f"{self.n:,} respondents"
+        return f"{people}: {self.question} ± {self.margin:.4g} (half of a {100 * self.level:.6g} % interval)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,8 @@ class Question:
         As for ``lambdarr.query``.
     correlate : tuple of str
         Two attributes with scores.
+    scores : mapping, optional
+        Numbers of their categories, as for ``lambdarr.correlate``.
     """
 
     table: tuple[str, ...] = ()
@@ -82,6 +88,16 @@ class Question:
     given: Condition | None = None
     versus: Condition | None = None
     correlate: tuple[str, ...] = ()
+    scores: Mapping[str, Any] | None = None
+
+    def __str__(self) -> str:
+        if self.table:
+            return f"the widest cell of {' × '.join(self.table)}"
+        if self.correlate:
+            return f"the correlation of {' and '.join(self.correlate)}"
+        among = f" among {_spelled(self.given)}" if self.given else ""
+        less = f" less that among {_spelled(self.versus)}" if self.versus else ""
+        return f"the share with {_spelled(self.condition or {})}{among}{less}"
 
     def variance(self, design: Design, expected: ArrayLike | None) -> float:
         """Return n times the variance of the answer; of the widest cell, for a table."""
@@ -96,7 +112,7 @@ class Question:
             second = kronecker.solve_squared(part.channels, kronecker.apply(part.channels, pi))
             return float((second - pi**2).max())
         if self.correlate:
-            return _of_correlation(part, pi)
+            return _of_correlation(part, pi, self.scores or {})
         functions = [product_of(part, self.condition, self.given), product_of(part, self.given)]
         if self.versus is not None:
             functions += [product_of(part, self.condition, self.versus), product_of(part, self.versus)]
@@ -128,6 +144,9 @@ class Question:
         if self.correlate and len(set(self.correlate)) != 2:
             msg = "correlate must name two attributes"
             raise DataError(msg)
+        if other := [name for name in self.scores or {} if name not in self.correlate]:
+            msg = f"scores are for the two attributes to correlate, and {other[0]!r} is not one of them"
+            raise DataError(msg)
         conditions = (self.condition, self.given, self.versus)
         named = [name for condition in conditions if isinstance(condition, Mapping) for name in condition]
         return list(dict.fromkeys([*self.table, *self.correlate, *named]))
@@ -143,6 +162,7 @@ def plan(
     given: Condition | None = None,
     versus: Condition | None = None,
     correlate: Sequence[str] = (),
+    scores: Mapping[str, Any] | None = None,
     expected: ArrayLike | None = None,
     level: float = 0.95,
 ) -> Plan:
@@ -164,6 +184,8 @@ def plan(
         A share, a conditional share or a difference of shares, as for ``lambdarr.query``.
     correlate : sequence of str, optional
         Two attributes, for the correlation of their scores: integers, booleans, or two categories as 0 and 1.
+    scores : mapping, optional
+        Attribute to correlate → numbers of its categories, as for ``lambdarr.correlate``.
     expected : array, optional
         The people that are expected: a table of the attributes in the question, in the order they are named there. By
         default they are spread evenly.
@@ -175,12 +197,12 @@ def plan(
     >>> import lambdarr as lr
     >>> design = lr.design({"sex": ["F", "M"], "smokes": ["no", "yes"]}, lam=0.6)
     >>> print(lr.plan(design, n=5_000, condition={"smokes": "yes"}))
-    5,000 respondents: ± 0.0231 at 95%
+    5,000 respondents: the share with smokes = yes ± 0.0231 (half of a 95 % interval)
     >>> lr.plan(design, margin=0.03, condition={"smokes": "yes"}, given={"sex": "F"}, versus={"sex": "M"}).n
     32935
     """
     check_design(design)
-    question = Question(listed(table), condition, given, versus, listed(correlate))
+    question = Question(listed(table), condition, given, versus, listed(correlate), scores)
     z = deviations(level)
     if n is not None and (isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1):
         msg = f"n must be a whole number of respondents, got {n!r}"
@@ -196,7 +218,7 @@ def plan(
     variance = question.variance(design, expected)
     if n is None:
         n = math.ceil(variance * (z / float(margin or 1)) ** 2)
-    return Plan(design, int(n), z * math.sqrt(variance / n), level)
+    return Plan(design, int(n), z * math.sqrt(variance / n), level, question)
 
 
 def _strongest(design: Design, question: Question, expected: ArrayLike | None, n: int, error: float) -> Design:
@@ -257,6 +279,23 @@ def _expected(part: Design, expected: ArrayLike | None) -> Floats:
     return np.asarray(pi / pi.sum())
 
 
+def _spelled(condition: Condition) -> str:
+    """Return a condition in words."""
+    said = []
+    for name, wanted in condition.items():
+        if isinstance(wanted, Mapping):
+            said.append(f"scored {name}")
+        elif isinstance(wanted, slice):
+            ends = [
+                "" if end is None else f"{word} {end}" for word, end in (("from", wanted.start), ("to", wanted.stop))
+            ]
+            said.append(f"{name} {' '.join(end for end in ends if end)}")
+        else:
+            several = wanted if isinstance(wanted, list | tuple | set | frozenset) else [wanted]
+            said.append(f"{name} = {' or '.join('missing' if each is None else str(each) for each in several)}")
+    return ", ".join(said)
+
+
 def _over(part: Design, function: Product) -> Floats:
     """Return a product function on all cells of a table."""
     result = np.ones(tuple(channel.size for channel in part.channels))
@@ -268,13 +307,13 @@ def _over(part: Design, function: Product) -> Floats:
     return result
 
 
-def _of_correlation(part: Design, pi: Floats) -> float:
+def _of_correlation(part: Design, pi: Floats, given: Mapping[str, Any]) -> float:
     """Return n times the variance of a correlation of scores."""
     centred, spreads = [], []
     for axis, attribute in enumerate(part.attributes):
-        scores = scores_of(attribute, None)
+        scores = scores_of(attribute, given.get(attribute.name))
         if scores is None:
-            msg = f"{attribute.name!r} has no scores to correlate; use integers, booleans or two categories"
+            msg = f"{attribute.name!r} has no numbers to correlate; give its categories scores"
             raise DataError(msg)
         shares = pi.sum(axis=1 - axis)
         around = scores - shares @ scores

@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lambdarr.channel import Channel, is_number
 from lambdarr.conditions import probabilities_of
-from lambdarr.designs import Design, check_asked, listed
+from lambdarr.designs import Design, check_asked, listed, share_asked_all
 from lambdarr.domain import Attribute
 from lambdarr.errors import DesignError
 from lambdarr.finding import attributes_in, place_of
@@ -46,7 +47,7 @@ def design(
     keep: Iterable[str] = (),
     missing: str = "",
     public_missing: Iterable[str] = (),
-    asked: int | None = None,
+    asked: int | str | None = None,
     numeric: Iterable[Numeric] = (),
     respondents: int | None = None,
     public_bounds: bool = False,
@@ -59,15 +60,15 @@ def design(
         A table or file whose columns become attributes with the categories found in them; or the attributes
         themselves, as ``Attribute`` or ``Numeric`` objects or as a mapping from name to categories.
     lam, strength, bits, epsilon : number or mapping
-        The target, one of them. A number is for the joint: the same λ for all; the same strength β for all, which is
-        then the joint's; bits in proportion to log₂ r; ε in equal parts. A mapping gives each attribute its own, and
-        several mappings may share the attributes among them. A solved λ is rounded to the private side.
+        The target, one of these or the next two. A number is for the joint: the same λ for all; the same strength β for
+        all, which is then the joint's; bits in proportion to log₂ r; ε in equal parts. A mapping gives each attribute
+        its own, and several mappings may share the attributes among them. A solved λ is rounded to the private side.
     truthfulness, posterior : number or mapping
         Likewise, for each attribute: the chance that a report is the truth; and the highest probability of any truth
         that a report may leave an observer with, who had the ``prior``.
     prior : mapping, optional
         What such an observer believes before: attribute → probabilities, in the categories' order or as a mapping from
-        category. Attributes that are not named are uniform.
+        category. Attributes that are not named are uniform. It goes with a posterior, as a target or in the demands.
     workload : int, list or mapping, optional
         The tables that will be wanted: all of an order, such as 2; a list of them, ``[("sex", "income"), …]``; or a
         mapping from tables to weights. λ's are then optimal for these, within the joint ``epsilon``, ``bits`` or
@@ -85,9 +86,10 @@ def design(
         The text of a missing value in a text file; a column that has any gets a missing category.
     public_missing : iterable of str
         Columns of the table whose missing values are public: released as they are, and no category.
-    asked : int, optional
+    asked : int or "auto", optional
         How many of the attributes each respondent answers, drawn at random; all by default. A joint ε is then spread
-        over as many, which allows a larger λ. Joint bits are those of the answers that are given, on average.
+        over as many, which allows a larger λ. Joint bits are those of the answers that are given, on average. With a
+        workload and a joint ε, "auto" asks as many as make its error least, and the ``certificate`` has the others'.
     numeric : iterable of Numeric
         Columns that hold numbers, dates or durations, with their public bounds.
     respondents : int, optional
@@ -105,10 +107,13 @@ def design(
     (0.8, [0.514, 0.488])
     >>> best = lr.design({"sex": ["F", "M"], "vote": ["A", "B", "C"], "age": range(9)}, epsilon=4, workload=2)
     >>> best.epsilon, best.certificate.equal_epsilon / best.certificate.error
-    (4.0, 1.212)
+    (4.0, 1.214)
     >>> both, one = (lr.design({"sex": ["F", "M"], "vote": ["A", "B", "C"]}, epsilon=1, asked=m) for m in (2, 1))
     >>> [channel.lam for channel in both.channels], [channel.lam for channel in one.channels], one.epsilon
     ([0.245, 0.178], [0.462, 0.364], 1.0)
+    >>> few = lr.design({name: range(4) for name in "abcdef"}, epsilon=1, workload=1, asked="auto")
+    >>> few.asked, few.certificate.by_asked[6] / few.certificate.by_asked[1]
+    (1, 7.999)
     """
     kept = listed(keep)
     found = attributes_in(
@@ -123,7 +128,8 @@ def design(
     if not found.attributes:
         msg = "a design must have at least one attribute"
         raise DesignError(msg)
-    check_asked(asked, len(found.attributes))
+    if asked != "auto":
+        check_asked(asked, len(found.attributes))
     for name, mapping in (("at_least", at_least), ("at_most", at_most), ("preserve", preserve), ("hide", hide)):
         if mapping is not None and not isinstance(mapping, Mapping):
             msg = f"{name} must be a mapping, got {type(mapping).__name__}; see lr.design"
@@ -133,30 +139,63 @@ def design(
         "posterior": posterior,
     }  # fmt: skip
     given = {name: target for name, target in targets.items() if target is not None}
-    attributes, binnings = _settled(found, given, asked, respondents)
+    answered = asked if isinstance(asked, int) else len(found.attributes)
+    attributes, binnings = _settled(found, given, answered, respondents)
     priors = _priors(attributes, prior)
-    if workload is None and not any((at_least, at_most, preserve, hide)):
-        channels = _channels(attributes, given, priors, asked or len(attributes))
-        return Design(attributes, channels, kept, asked, binnings=binnings)
-    if asked is not None:
-        msg = "asked goes with plain targets; lr.compare_asked says how many to ask, before floors or a workload"
+    _check_priors(priors, [limits.get("posterior") for limits in (given, at_least or {}, at_most or {})])
+    if workload is None and asked == "auto":
+        msg = "asked = auto needs a workload: the tables that will be wanted decide how many attributes to ask"
         raise DesignError(msg)
-    demands = [
-        *_wanted(attributes, given, priors),
+    if workload is None and not any((at_least, at_most, preserve, hide)):
+        count = len(attributes) if asked is None else int(asked)
+        return Design(attributes, _channels(attributes, given, priors, count), kept, count, binnings=binnings)
+    limits = [
         *_limits(attributes, "at least", at_least or {}, priors),
         *_limits(attributes, "at most", at_most or {}, priors),
         *_relations(attributes, "preserve", preserve or {}),
         *_relations(attributes, "hide", hide or {}),
     ]
-    channels, certificate = _optimal(attributes, 2 if workload is None else workload, demands)
-    return Design(attributes, channels, kept, certificate=certificate, binnings=binnings)
+    tables = workload_of(2 if workload is None else workload, [attribute.name for attribute in attributes])
+
+    def best(asked: int) -> Design:
+        demands = [*_wanted(attributes, given, priors, asked), *limits]
+        channels, certificate = _optimal(attributes, tables, demands, asked)
+        if certificate is None and workload is not None:
+            msg = (
+                f"{' and '.join(given)} fixes every λ, so there is none to choose for a workload; leave one of them out"
+            )
+            raise DesignError(msg)
+        return Design(attributes, channels, kept, asked, certificate=certificate, binnings=binnings)
+
+    if asked != "auto":
+        return best(len(attributes) if asked is None else int(asked))
+    if epsilon is None or isinstance(epsilon, Mapping):
+        msg = "asked = auto needs a joint epsilon: fewer answers are worth more because they share it"
+        raise DesignError(msg)
+    return _best_asked(best, max(map(len, tables)), len(attributes))
+
+
+def _best_asked(best: Callable[[int], Design], fewest: int, count: int) -> Design:
+    """Return the best of the best designs for every number of attributes that can be asked."""
+    found: dict[int, Design] = {}
+    for asked in range(fewest, count + 1):
+        try:
+            found[asked] = best(asked)
+        except DesignError:
+            if not found:  # those who answer more have less of ε for each answer, so no more can be met
+                raise
+            break
+    certificates = {asked: made.certificate for asked, made in found.items() if made.certificate is not None}
+    errors = {asked: certificate.error for asked, certificate in certificates.items()}
+    chosen = min(reversed(errors), key=errors.__getitem__)  # of equals the one that asks most
+    return replace(found[chosen], certificate=replace(certificates[chosen], by_asked=errors))
 
 
 # Numerical attributes.
 
 
 def _settled(
-    found: Found, targets: dict[str, Target], asked: int | None, respondents: int | None
+    found: Found, targets: dict[str, Target], asked: int, respondents: int | None
 ) -> tuple[tuple[Attribute, ...], tuple[Binning, ...]]:
     """Return the attributes, the numerical ones with bins that suit their targets, and why these were chosen."""
     if respondents is not None and (isinstance(respondents, bool) or not is_number(respondents) or respondents < 1):
@@ -179,7 +218,7 @@ def _settled(
                 raise DesignError(msg)
             from lambdarr.binning import chosen
 
-            kind, value = _own_target(item.name, targets, asked or len(found.attributes))
+            kind, value = _own_target(item.name, targets, asked)
             binnings.append(chosen(item, functools.partial(_sized, kind, value, item), people))
             scale = binnings[-1].scale
         attributes.append(
@@ -227,7 +266,10 @@ def _channels(
                 place_of(name, names)
             spread = dict(target)
         elif len(targets) > 1:
-            msg = f"targets must be one number, or mappings that share the attributes; got {' and '.join(targets)}"
+            msg = (
+                f"a number is a target for all attributes and goes with no other one, got {' and '.join(targets)}; "
+                "give one of them, or each for attributes of its own"
+            )
             raise DesignError(msg)
         else:
             spread = _SPREAD[kind](attributes, target, asked)
@@ -302,7 +344,17 @@ def _priors(attributes: tuple[Attribute, ...], prior: Mapping[str, Prior] | None
     return {name: probabilities_of(attributes[place_of(name, names)], given) for name, given in (prior or {}).items()}
 
 
-def _wanted(attributes: tuple[Attribute, ...], targets: dict[str, Target], priors: dict[str, Any]) -> list[Demand]:
+def _check_priors(priors: dict[str, Any], posteriors: list[Target | None]) -> None:
+    """Refuse beliefs that nothing is made of."""
+    for name in priors:
+        if not any(name in target if isinstance(target, Mapping) else target is not None for target in posteriors):
+            msg = f"prior goes with posterior, and {name!r} has none; give it one, or leave its prior out"
+            raise DesignError(msg)
+
+
+def _wanted(
+    attributes: tuple[Attribute, ...], targets: dict[str, Target], priors: dict[str, Any], asked: int
+) -> list[Demand]:
     """Return the targets as demands: a joint ε, bits or strength is a budget, others are for each attribute."""
     demands: list[Demand] = []
     capacity = math.fsum(math.log2(attribute.size) for attribute in attributes)
@@ -310,14 +362,18 @@ def _wanted(attributes: tuple[Attribute, ...], targets: dict[str, Target], prior
         if isinstance(target, Mapping) or kind in ("lam", "truthfulness", "posterior"):
             demands += _limits(attributes, "=", {kind: target}, priors)
             continue
-        _SPREAD[kind](attributes, target, len(attributes))  # which checks it
+        _SPREAD[kind](attributes, target, asked)  # which checks it
         if any(isinstance(demand, Budget) for demand in demands):
             msg = f"there can be one joint budget, got {' and '.join(targets)}; give others for each attribute"
             raise DesignError(msg)
-        if kind == "strength":
+        text = f"{kind} = {target:g}"
+        if kind == "epsilon":
+            demands.append(Budget(kind, target, text, asked if asked < len(attributes) else None))
+        elif kind == "bits":  # those of the answers that are given, on average
+            demands.append(Budget(kind, target * len(attributes) / asked, text))
+        else:
             _channel(attributes[0].name, attributes[0].size, kind, target, None)
-        demands.append(Budget("epsilon", target) if kind == "epsilon" else
-                       Budget("bits", target * capacity if kind == "strength" else target))  # fmt: skip
+            demands.append(Budget("bits", target * capacity, text))
     return demands
 
 
@@ -333,7 +389,7 @@ def _limits(
     demands: list[Demand] = []
     for kind, target in limits.items():
         if kind not in _SPREAD:
-            msg = f"{how.replace(' ', '_')} must be about {', '.join(_SPREAD)}, got {kind!r}"
+            msg = f"there is no measure {kind!r} to be {how} a number; there are: {', '.join(_SPREAD)}"
             raise DesignError(msg)
         each = target if isinstance(target, Mapping) else dict.fromkeys(names, target)
         for name, value in each.items():
@@ -352,7 +408,7 @@ def _relations(attributes: tuple[Attribute, ...], how: str, relations: Mapping[t
     demands: list[Demand] = []
     for pair, part in relations.items():
         if isinstance(pair, str) or len(pair) != 2 or len(set(pair)) < 2 or not is_number(part) or not 0 < part <= 1:
-            msg = f"{how} must map pairs of attributes to the part of their covariance that is left, in (0, 1]"
+            msg = f"{how} must name two attributes, and the part of their covariance that is left, in (0, 1]"
             raise DesignError(msg)
         first, second = (place_of(name, names) for name in pair)
         demands.append(Relation(first, second, float(part), how == "preserve", f"{how} {part:g} of {' × '.join(pair)}"))
@@ -360,11 +416,16 @@ def _relations(attributes: tuple[Attribute, ...], how: str, relations: Mapping[t
 
 
 def _optimal(
-    attributes: tuple[Attribute, ...], workload: Any, demands: list[Demand]
-) -> tuple[tuple[Channel, ...], Certificate]:
-    """Return the channels that are best for a workload under the demands."""
+    attributes: tuple[Attribute, ...], tables: Mapping[tuple[int, ...], float], demands: list[Demand], asked: int
+) -> tuple[tuple[Channel, ...], Certificate | None]:
+    """Return the channels that are best for a workload under the demands; no certificate if they leave no choice."""
     names = [attribute.name for attribute in attributes]
-    tables = workload_of(workload, names)
+    if (largest := max(map(len, tables))) > asked:
+        msg = (
+            f"the workload has tables of {largest} attributes, and each respondent answers {asked}: nobody would have "
+            "answered all of such a table; ask more, or want smaller tables"
+        )
+        raise DesignError(msg)
     needed = {place for table in tables for place in table}
     for demand in demands:
         needed |= {demand.attribute} if isinstance(demand, Bound) and demand.at_least > 0 else set()
@@ -375,13 +436,15 @@ def _optimal(
             "leave it out of the design, name a table with it, or give it a floor"
         )
         raise DesignError(msg)
-    problem = Problem([attribute.size for attribute in attributes], tables, demands)
-    lams, certificate = problem.solve()
-    fixed = {demand.attribute for demand in demands if isinstance(demand, Bound) and demand.at_most < 1}
+    weights = {table: weight / share_asked_all(len(table), asked, len(names)) for table, weight in tables.items()}
+    lams, certificate = Problem([attribute.size for attribute in attributes], weights, demands).solve()
+    bounds = [demand for demand in demands if isinstance(demand, Bound)]
+    bounded = {bound.attribute for bound in bounds if bound.at_most < 1}
     for place, lam in enumerate(lams):
-        if lam > 1 - 1e-6 and place not in fixed and not any(isinstance(demand, Budget) for demand in demands):
+        if lam > 1 - 1e-6 and place not in bounded and not any(isinstance(demand, Budget) for demand in demands):
             msg = f"nothing keeps {names[place]!r} from λ = 1; give a joint epsilon, bits or strength, or a ceiling"
             raise DesignError(msg)
+    fixed = {bound.attribute for bound in bounds if bound.at_least == bound.at_most}
     return tuple(
         Channel(attribute.size, float(lam), rounding="private") for attribute, lam in zip(attributes, lams, strict=True)
-    ), certificate
+    ), None if len(fixed) == len(names) else certificate

@@ -15,6 +15,7 @@ from lambdarr.cli.options import (
     JsonOption,
     LevelOption,
     ModeChoice,
+    ScoreOption,
     StrataOption,
     WeightsOption,
     condition_in,
@@ -31,7 +32,7 @@ commands = typer.Typer()
 @commands.command(epilog="Example: lambdarr plan design.json --where smokes=daily --given sex=F --margin 0.02")
 def plan(
     design: DesignArgument,
-    n: Annotated[int | None, typer.Option("-n", help="Number of respondents, to find the margin of error.")] = None,
+    n: Annotated[int | None, typer.Option("-n", help="Number of respondents, to find the margin.")] = None,
     margin: Annotated[
         float | None,
         typer.Option(help="Wanted margin of error, to find how many respondents; with -n, to find the protection."),
@@ -48,16 +49,37 @@ def plan(
         typer.Option(metavar="NAME=A[,B]|NAME=A..B", help="Less the share among these people. Repeatable."),
     ] = None,
     correlate: Annotated[str | None, typer.Option(help="Two attributes to correlate, as a,b.")] = None,
+    score: ScoreOption = None,
     level: LevelOption = 0.95,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Where to save the strongest design, with -n and --margin.")
+    ] = None,
+    force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Plan a survey: the margin of error, the number of respondents, or the protection that both allow.
 
-    People are expected to be spread evenly over all categories; lr.plan takes other expectations.
+    Ask about one thing: a table (-t), a share or difference of shares (--where,
+    --given, --versus) or a correlation (--correlate). Without any, -n says
+    which tables are worth reading. People are expected to be spread evenly over
+    all categories; lr.plan takes other expectations.
     """
     import lambdarr
+    from lambdarr.reporting.plans import keep_rates_sentence, plan_values, readable_sentence
+    from lambdarr.sinks import check_target, replacing
 
+    questions = [option for option, text in (("-t", table), ("--where", where), ("--correlate", correlate)) if text]
+    _check_plan(n, margin, questions, given=bool(given), versus=bool(versus), score=bool(score), output=output)
     loaded = lambdarr.Design.load(design)
+    if output is not None:
+        check_target(output, force=force, sources=[design])
+    if n is not None and not questions:
+        order = lambdarr.readable_order(loaded, n)
+        if as_json:
+            print_json({"n": n, "readable_order": order})
+        else:
+            say(readable_sentence(order, n))
+        return
     found = lambdarr.plan(
         loaded,
         n=n,
@@ -67,22 +89,52 @@ def plan(
         given=condition_in(given, loaded) if given else None,
         versus=condition_in(versus, loaded) if versus else None,
         correlate=names_in(correlate),
+        scores=numbers_in("score", score or []),
         level=level,
     )
+    if output is not None:
+        with replacing(output, force=force) as file:
+            file.write(found.design.to_json().encode())
     order = lambdarr.readable_order(found.design, found.n)
-    lams = {name: channel.lam for name, channel in found.design.by_name.items()}
     if as_json:
-        numbers = {"n": found.n, "margin": found.margin, "level": level, "readable_order": order, "lambda": lams}
-        print_json(numbers)
+        print_json(plan_values(found, order))
         return
-    say(f"{found.n:,} respondents: ± {found.margin:.4g}, half of a {100 * level:.6g} % interval.")
+    say(f"{found}.")
     if n is not None and margin is not None:
-        spelled = ", ".join(f"{name} {lam:.4g}" for name, lam in lams.items())
-        say(f"The strongest protection that allows this has the keep rates λ: {spelled}.")
-    what = (
-        f"tables of up to {order} attributes" if order > 1 else "one-way tables" if order else "not even one-way tables"
-    )
-    say(f"With so many, {what} are worth reading by the exact inverse.")
+        say(keep_rates_sentence(found))
+    say(readable_sentence(order, found.n))
+    if output is not None:
+        say(f"Design written to {output}.")
+
+
+def _check_plan(
+    n: int | None,
+    margin: float | None,
+    questions: list[str],
+    *,
+    given: bool,
+    versus: bool,
+    score: bool,
+    output: Path | None,
+) -> None:
+    """Refuse options that do not go together, by the names they have here."""
+    msg = ""
+    if n is None and margin is None:
+        msg = (
+            "give -n to find the margin of error, --margin to find how many respondents, or both to find the protection"
+        )
+    elif len(questions) > 1 or (margin is not None and not questions):
+        msg = f"ask about one thing: -t, --where or --correlate; got {' and '.join(questions) or 'none of them'}"
+    elif (given or versus) and "--where" not in questions:
+        msg = "--given and --versus go with --where: the people among whom, or against whom, to look"
+    elif versus and not given:
+        msg = "--versus needs --given: the two groups to compare"
+    elif score and "--correlate" not in questions:
+        msg = "--score goes with --correlate"
+    elif output is not None and (n is None or margin is None):
+        msg = "-o saves the strongest design for a number of respondents and a margin; give both -n and --margin"
+    if msg:
+        raise DesignError(msg)
 
 
 @commands.command(epilog="Example: lambdarr audit design.json --measure --randomizer survey:randomize --draws 100000")

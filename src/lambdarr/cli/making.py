@@ -11,6 +11,7 @@ from lambdarr.cli.options import (
     ForceOption,
     JsonOption,
     KeepOption,
+    asked_in,
     limits_in,
     names_in,
     numbers_in,
@@ -54,23 +55,31 @@ def design(
     ] = None,
     prior: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=P,P,P", help="Beliefs before it, in the order of the categories. Repeatable."),
+        typer.Option(
+            metavar="NAME=P,P,P",
+            help="Beliefs before it, in the order of the categories; needs a posterior. Repeatable.",
+        ),
     ] = None,
     workload: Annotated[
         list[str] | None,
         typer.Option(
             metavar="K|A,B",
-            help="The best λ's within a joint budget for all tables of an order, or for the tables named. Repeatable.",
+            help="Tables that will be wanted: all of an order such as 2, or each by its attributes. Repeatable. λ's "
+            "are then the best for them.",
         ),
     ] = None,
     at_least: Annotated[
         list[str] | None,
-        typer.Option(metavar="MEASURE[:NAME]=X", help="Floor of a measure, of every attribute or of one. Repeatable."),
+        typer.Option(
+            metavar="MEASURE[:NAME]=X",
+            help="Floor of lam, strength, bits, epsilon, truthfulness or posterior, of every attribute or one. "
+            "Repeatable.",
+        ),
     ] = None,
     at_most: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="MEASURE[:NAME]=X", help="Ceiling of a measure, of every attribute or of one. Repeatable."
+            metavar="MEASURE[:NAME]=X", help="Ceiling of such a measure, of every attribute or of one. Repeatable."
         ),
     ] = None,
     preserve: Annotated[
@@ -81,7 +90,9 @@ def design(
         list[str] | None,
         typer.Option(metavar="A,B=X", help="Part of a pair's covariance to survive at most. Repeatable."),
     ] = None,
-    columns: Annotated[str | None, typer.Option(help="Columns to randomize, as a,b,c; all others by default.")] = None,
+    columns: Annotated[
+        str | None, typer.Option(help="Columns to randomize, as a,b,c; all that are not kept by default.")
+    ] = None,
     keep: KeepOption = None,
     missing: Annotated[
         str, typer.Option(help="Text of a missing value in a CSV file; the empty field by default.")
@@ -90,7 +101,12 @@ def design(
         str | None, typer.Option(help="Columns whose missing values are public and pass unrandomized, as a,b,c.")
     ] = None,
     asked: Annotated[
-        int | None, typer.Option(help="How many of the attributes each respondent answers; all by default.")
+        str | None,
+        typer.Option(
+            metavar="M|auto",
+            help="How many of the attributes each respondent answers, drawn at random; all by default. auto, with "
+            "--workload and --epsilon: the number with the least error.",
+        ),
     ] = None,
     numeric: Annotated[
         list[str] | None,
@@ -113,8 +129,13 @@ def design(
 ) -> None:
     """Make a design: find the categories of a file's columns and the λ's that meet a target.
 
-    One number is a target for all attributes together; NAME=X, repeated, one for each of them. Floors, ceilings,
-    relations and a workload go with a joint budget of epsilon, bits or strength: λ's are then the best that meet all.
+    Targets are --lam, --strength, --bits, --epsilon, --truthfulness and
+    --posterior. One number is for all attributes together and excludes other
+    targets; NAME=X, repeated, gives each attribute a target of its own.
+
+    --workload, --at-least, --at-most, --preserve and --hide find the best λ's
+    within one joint --epsilon, --bits or --strength; NAME=X then fixes the λ of
+    one attribute. --prior goes with --posterior.
     """
     import lambdarr
     from lambdarr.sinks import check_target, replacing
@@ -136,7 +157,7 @@ def design(
         at_most=limits_in("at-most", at_most or []),
         preserve=relations_in("preserve", preserve or []),
         hide=relations_in("hide", hide or []),
-        asked=asked,
+        asked=None if asked is None else asked_in(asked),
         numeric=numeric_in(numeric or []),
         respondents=respondents,
         public_bounds=public_bounds,
@@ -150,7 +171,7 @@ def design(
 
 @commands.command(epilog="Example: lambdarr show design.json --json")
 def show(design: DesignArgument, as_json: JsonOption = False) -> None:
-    """Show a design: its λ's, bits, strength, ε and what it does to relations between attributes."""
+    """Show a design: its λ's, bits, strength, ε, categories, and what it does to relations between attributes."""
     import lambdarr
     from lambdarr.reporting.designs import design_values
 
@@ -194,9 +215,10 @@ def randomize(
 
 
 def _describe(loaded: Any) -> None:
-    from lambdarr.reporting.designs import attenuation_table, design_sentences, design_table
+    from lambdarr.reporting.designs import attenuation_table, categories_table, design_sentences, design_table
 
     print_table(design_table(loaded))
+    print_table(categories_table(loaded))
     if (table := attenuation_table(loaded)) is not None:
         print_table(table)
     for sentence in design_sentences(loaded):

@@ -1,5 +1,6 @@
 """Options that commands share, and what the texts of options mean."""
 
+from collections.abc import Container
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -201,6 +202,7 @@ def numbers_in(option: str, texts: list[str]) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {}
     for text in texts:
         name, equals, numbers = text.rpartition("=")
+        _check_new(option, name, found)
         try:
             found[name] = [float(number) for number in numbers.split(",")]
         except ValueError:
@@ -215,7 +217,18 @@ def workload_in(texts: list[str]) -> Any:
     """Return an order of tables, or the tables that a,b texts spell."""
     if len(texts) == 1 and texts[0].isdecimal():
         return int(texts[0])
+    if any(text.isdecimal() for text in texts):
+        msg = f"--workload must be one order of tables, or the tables wanted as A,B; got {' and '.join(texts)}"
+        raise DesignError(msg)
     return [tuple(names_in(text)) for text in texts]
+
+
+def asked_in(text: str) -> Any:
+    """Return how many attributes are asked, or that the best number is wanted."""
+    if text == "auto" or text.isdecimal():
+        return text if text == "auto" else int(text)
+    msg = f"--asked must be a number of attributes, or auto, got {text!r}"
+    raise DesignError(msg)
 
 
 def limits_in(option: str, texts: list[str]) -> dict[str, Any]:
@@ -225,20 +238,30 @@ def limits_in(option: str, texts: list[str]) -> dict[str, Any]:
         what, _, number = text.rpartition("=")
         measure, colon, name = what.partition(":")
         value = _number(option, "MEASURE=number or MEASURE:NAME=number", text, number)
-        if colon:
-            found[measure] = {**(known if isinstance(known := found.get(measure), dict) else {}), name: value}
-        else:
-            found[measure] = value
+        by_name = found.setdefault(measure, {}) if colon else found
+        if not isinstance(by_name, dict) or (not colon and isinstance(found.get(measure), dict)):
+            msg = f"--{option} {measure} must be one number for every attribute, or MEASURE:NAME=X for some, not both"
+            raise DesignError(msg)
+        _check_new(option, name or measure, by_name)
+        by_name[name or measure] = value
     return found
 
 
 def relations_in(option: str, texts: list[str]) -> dict[Any, float]:
     """Return pairs of attributes and a part of their covariance, as A,B=X texts spell them."""
-    found = {}
+    found: dict[Any, float] = {}
     for text in texts:
         pair, _, number = text.rpartition("=")
+        _check_new(option, pair, [",".join(known) for known in found])
         found[tuple(names_in(pair))] = _number(option, "A,B=number", text, number)
     return found
+
+
+def _check_new(option: str, name: str, found: Container[str]) -> None:
+    """Refuse an option that is given twice for the same, of which the first would be lost."""
+    if name in found:
+        msg = f"--{option} is given twice for {name!r}; give it once"
+        raise DesignError(msg)
 
 
 def _number(option: str, form: str, text: str, number: str) -> float:

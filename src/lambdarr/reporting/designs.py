@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lambdarr.optimizing import Certificate
 
 _WIDEST_ATTENUATION = 7
+_MOST_CATEGORIES = 12
 
 
 def design_values(design: Design) -> dict[str, Any]:
@@ -28,6 +29,7 @@ def design_values(design: Design) -> dict[str, Any]:
             {
                 "name": attribute.name,
                 "size": channel.size,
+                "categories": list(attribute.values),
                 "lambda": channel.lam,
                 "threshold": channel.threshold,
                 **_measures(channel),
@@ -64,6 +66,19 @@ def design_table(design: Design) -> Table:
     return table
 
 
+def categories_table(design: Design) -> Table:
+    """Return the categories of each attribute in their order, which priors and scores follow; of many, the ends."""
+    table = Table(title="Categories, in their order")
+    table.add_column("attribute")
+    table.add_column("categories")
+    for attribute in design.attributes:
+        labels = attribute.labels
+        few = labels if len(labels) <= _MOST_CATEGORIES else (*labels[: _MOST_CATEGORIES - 3], "…", *labels[-2:])
+        missing = "; missing is public" if attribute.missing_is_public else ""
+        table.add_row(escape(attribute.name), escape(", ".join(few) + missing))
+    return table
+
+
 def _measure_cells(thing: Channel | Design | Leak) -> tuple[str, str, str, str]:
     epsilon = "∞" if math.isinf(thing.epsilon) else f"{thing.epsilon:.3f}"
     return f"{thing.bits:.3f}", f"{thing.strength:.1%}", epsilon, f"{thing.truthfulness:.1%}"
@@ -92,8 +107,8 @@ def design_sentences(design: Design) -> list[str]:
     share = f"{design.truthfulness:.1%}" if design.truthfulness >= 0.001 else "Less than 0.1%"
     said = [
         f"{share} of the reported records are true in every attribute{' that was asked' if design.is_sampled else ''}.",
-        f"The inverse of {_largest_table(design)} may amplify noise up to {design.noise_amplification:,.3g} times; "
-        "tables of few attributes fare better.",
+        f"The inverse of {_largest_table(design)} may amplify noise up to {design.noise_amplification:,.3g} times"
+        f"{'.' if design.asked == 1 else '; tables of few attributes fare better.'}",
     ]
     if design.is_sampled:
         said.insert(0, asked_sentence(design.asked, len(design.names)))
@@ -104,21 +119,41 @@ def design_sentences(design: Design) -> list[str]:
     if design.public_missing:
         said.append(public_missing_sentence(design.public_missing))
     if (certificate := design.certificate) is not None:
+        if certificate.by_asked:
+            said.append(_chosen_number(certificate, design.asked or len(design.names), len(design.names)))
         said.append(_certified(certificate))
     return said
 
 
+def _chosen_number(certificate: Certificate, asked: int, count: int) -> str:
+    """Return in words how many attributes are asked, and what asking all, one more or one fewer would have cost."""
+    errors = certificate.by_asked
+    near = dict.fromkeys(other for other in (count, asked + 1, asked - 1) if other in errors and other != asked)
+    others = [f"{errors[other] / errors[asked]:,.3g} × less than asking {_number(other, count)}" for other in near]
+    said = f"Asking {_number(asked, count)} has the least error for the tables wanted"
+    return f"{said}: {', '.join(others) or 'no other number can meet the demands'}."
+
+
+def _number(asked: int, count: int) -> str:
+    return f"all {count}" if asked == count else f"{asked} of {count}"
+
+
 def _certified(certificate: Certificate) -> str:
-    proof = f"No λ's that meet the demands have an error more than {max(certificate.gap, 1e-6):.2g} of it smaller."
-    if math.isnan(certificate.equal_epsilon):
-        return f"These λ's are optimal for the tables wanted. {proof}"
-    if certificate.equal_epsilon < certificate.error:
-        return f"These λ's are optimal for the tables wanted; equal parts of ε would not meet the demands. {proof}"
-    return (
-        "These λ's are optimal for the tables wanted: the same budget in equal parts of ε would have "
-        f"{certificate.equal_epsilon / certificate.error:.2f} times their variance, and with equal λ's "
-        f"{certificate.equal_lambda / certificate.error:.2f} times. {proof}"
-    )
+    best = "These λ's have the least error for the tables wanted"
+    gap = 100 * max(certificate.gap, 1e-6)
+    proof = f"It is proved that no λ's which meet the demands have an error more than {gap:.2g} % smaller."
+    parts, same = (error / certificate.error for error in (certificate.equal_epsilon, certificate.equal_lambda))
+    if math.isnan(parts):
+        return f"{best}. {proof}"
+    if max(parts, same) < 0.995:
+        return f"{best}; with equal parts of ε or equal λ's, the demands would not be met. {proof}"
+    return f"{best}: equal parts of ε would have {_times(parts)}, and equal λ's {_times(same)}. {proof}"
+
+
+def _times(ratio: float) -> str:
+    if ratio < 0.995:
+        return "less, but not meet the demands"
+    return "as much" if ratio < 1.005 else f"{ratio:.2f} × as much"
 
 
 def public_missing_sentence(names: Sequence[str]) -> str:
@@ -130,12 +165,15 @@ def asked_sentence(asked: int | None, count: int) -> str:
     """Return in words that respondents answer some of the attributes only."""
     return (
         f"Each respondent answers {asked} of the {count} attributes, drawn at random; which ones is public. An "
-        f"attribute's row is about an answer that is given; the joint's ε is of the {asked} attributes that leak most."
+        "attribute's row is about an answer that is given; the joint's ε is of the "
+        f"{'attribute that leaks' if asked == 1 else f'{asked} attributes that leak'} most."
     )
 
 
 def _largest_table(design: Design) -> str:
-    return f"a table of {design.asked} attributes" if design.is_sampled else "the full joint"
+    if not design.is_sampled:
+        return "the full joint"
+    return "a one-way table" if design.asked == 1 else f"a table of {design.asked} attributes"
 
 
 def _odds(epsilon: float) -> str:
