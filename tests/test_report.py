@@ -11,9 +11,8 @@ import pyarrow as pa
 import pytest
 
 import lambdarr as lr
-from lambdarr.reporting import charts
-from lambdarr.reporting import page as pages
-from lambdarr.reporting.words import odds_in_words, share_in_words
+from lambdarr.reporting import charts, drawing, findings
+from lambdarr.reporting.words import odds_in_words, share_in_words, shares_in_words
 from tests.browser import browser, pixels
 from tests.test_cli import refuse, run
 
@@ -171,7 +170,7 @@ def test_colours_of_every_theme_have_enough_contrast(page):
 
 def test_charts_take_their_colours_from_the_theme(page):
     """Every colour that a chart is drawn in is one that the style sheet knows, but for the map's own."""
-    known = {charts.INK, charts.MUTED, charts.LINE, charts.BLUE, charts.ORANGE, charts.PALE, charts.ON_BLUE}
+    known = {getattr(drawing, name) for name in ("INK", "MUTED", "LINE", "BLUE", "ORANGE", "PALE", "ON_BLUE")}
     style = page[page.index("<style>") : page.index("</style>")]
     assert all(f'="{colour}"]' in style for colour in known)
     drawn = "".join(re.findall(r"<svg.*?</svg>", page))
@@ -191,7 +190,7 @@ def test_a_board_reads_what_the_design_means():
 def test_what_is_not_protected_is_said():
     attributes = [lr.Attribute("income", ["low", "high"], missing="", missing_is_public=True)]
     page = lr.report(lr.design([*attributes, lr.Attribute("sex", ["F", "M"])], lam={"income": 0.5, "sex": 1}, keep="w"))
-    assert "Not protected: “sex”, “w” are released as they are" in page
+    assert "Not protected: “sex” and “w” are reported as they are" in page
     assert "everyone sees who gave no answer to “income”" in page
     assert "no limit" in page  # the odds of what is not randomized
 
@@ -265,8 +264,8 @@ def test_no_record_is_on_the_page(page):
 
 def test_a_design_of_many_attributes_and_categories_stays_readable(monkeypatch):
     """With the limits lowered, so as not to draw for long; the most categories are beyond them as they are."""
-    monkeypatch.setattr(pages, "MOST_SINGLE", 2)
-    monkeypatch.setattr(pages, "MOST_RELATED", 3)
+    monkeypatch.setattr(findings, "MOST_SINGLE", 2)
+    monkeypatch.setattr(findings, "MOST_RELATED", 3)
     monkeypatch.setattr(charts, "MOST_CURVES", 2)
     wide = lr.design({"z": range(3_000), "y": range(60), **{f"a{j}": range(8) for j in range(298)}}, lam=0.1)
     answers = pa.table({name: np.zeros(10, dtype=np.int64) for name in wide.names})
@@ -274,7 +273,7 @@ def test_a_design_of_many_attributes_and_categories_stays_readable(monkeypatch):
     assert page.count('<figure id="chart-curve-') == 2
     assert "Of 300 attributes, 2 are estimated" in page
     assert "Of 300 attributes, 3 are looked at here" in page
-    assert "The 30 largest of 60 cells are drawn" in page
+    assert "Only the 30 largest of 60 cells are drawn" in page
     assert "The first 30 of 300 attributes are shown" in page
     assert len(page) < 700_000
 

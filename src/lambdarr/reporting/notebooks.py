@@ -105,30 +105,30 @@ def correlation_html(found: Correlation, level: float = 0.95) -> str:
 
 def design_plot(design: Design, what: str) -> Any:
     """Return an Altair chart of a design."""
-    from lambdarr.reporting import charts
+    from lambdarr.reporting import charts, drawing
 
-    return charts.finished(charts.design_chart(design, what))
+    return drawing.finished(charts.design_chart(design, what))
 
 
 def audit_plot(audit: Audit) -> Any:
     """Return an Altair chart of an audit."""
-    from lambdarr.reporting import charts
+    from lambdarr.reporting import charts, drawing
 
-    return charts.finished(charts.audit_chart(audit))
+    return drawing.finished(charts.audit_chart(audit))
 
 
 def estimate_plot(estimate: Estimate, level: float) -> Any:
     """Return an Altair chart of an estimate."""
-    from lambdarr.reporting import charts
+    from lambdarr.reporting import charts, drawing
 
-    return charts.finished(charts.estimate_chart(estimate, level))
+    return drawing.finished(charts.estimate_chart(estimate, level))
 
 
 def correlation_plot(found: Correlation, level: float) -> Any:
     """Return an Altair chart of how attributes go together."""
-    from lambdarr.reporting import charts
+    from lambdarr.reporting import charts, drawing
 
-    return charts.finished(charts.relations_chart(found, level))
+    return drawing.finished(charts.relations_chart(found, level))
 
 
 def _epsilon(epsilon: float) -> str:
