@@ -49,6 +49,9 @@ if TYPE_CHECKING:
 MOST_ROWS = 30
 """Rows of one chart: beyond that, those that matter most are shown."""
 
+MOST_PAIRS = MOST_ROWS // 2
+"""Pairs of the chart of relations."""
+
 MOST_MAPPED = 30
 """Attributes on the map of λᵢ λⱼ."""
 
@@ -288,8 +291,8 @@ def estimate_chart(estimate: Estimate, level: float = 0.95) -> Any:
 def relations_chart(found: Correlation, level: float = 0.95) -> Any:
     """Return Cramér's V of the strongest pairs, with intervals."""
     alt = altair()
-    pairs = strongest(found, MOST_ROWS // 2)
-    short = dict(zip(found.attributes, short_names(found.attributes, WIDEST // 2 - 2), strict=True))
+    pairs = strongest(found, MOST_PAIRS)
+    short = dict(zip(found.attributes, short_names(found.attributes, WIDEST // 2 - 3), strict=True))
     labels = apart(" × ".join(short[name] for name in pair.attributes) for pair in pairs)
     rows = []
     for pair, label in zip(pairs, labels, strict=True):

@@ -35,7 +35,7 @@ MOST_LISTED = 200
 MOST_WAVES = 6
 """Waves whose design is shown in full; of the others, the λ's."""
 
-_DENSE = 8  # attributes above which the table of λᵢ λⱼ is set small
+_DENSE = 60  # letters of all names above which the table of λᵢ λⱼ has numbers in their place
 
 
 def wave_heading(number: int, designs: Sequence[Design]) -> str:
@@ -52,7 +52,7 @@ def _first_waves(designs: Sequence[Design]) -> str:
 
 
 def words_section(designs: Sequence[Design], reports: Sequence[int] = ()) -> str:
-    """Return what the designs mean for an answer, attribute by attribute; ``reports`` are the numbers of each wave's."""
+    """Return what the designs mean for an answer, attribute by attribute; ``reports`` is how many each wave has."""
     several = (
         paragraphs(
             f"The answers came in {len(designs)} waves, each with keep rates of its own. An answer is protected by its "
@@ -235,20 +235,19 @@ def map_section(designs: Sequence[Design]) -> str:
         "the product of their keep rates. It is known exactly, so it is undone in every estimate; but what is left "
         "has to be told from chance, and that takes more people where the share is small."
     )
+    maps = [_map(design, f"Wave {number}: " if len(designs) > 1 else "", number) for number, design in mapped]
+    kept, drawn, numbers = (list(parts) for parts in zip(*maps, strict=True))
     if len(designs) == 1:
-        said, chart, numbers = _map(designs[0], 1)
-        return beside(paragraphs(f"{words} {said}"), chart, numbers)
-    maps = [(number, *_map(design, number)) for number, design in mapped]
-    said = " ".join(f"Wave {number}: {of_wave}" for number, of_wave, _, _ in maps)
-    figures = [f"<div>{chart}{numbers}</div>" for _, _, chart, numbers in maps]
-    return paragraphs(words, said, _first_waves(designs)) + grid(figures)
+        return beside(paragraphs(f"{words} Here it is {kept[0]}."), drawn[0], numbers[0])
+    said = ", ".join(f"{of_wave} in wave {number}" for (number, _), of_wave in zip(mapped, kept, strict=True))
+    return paragraphs(f"{words} Here it is {said}.", _first_waves(designs)) + grid(drawn) + "".join(numbers)
 
 
-def _map(design: Design, number: int) -> tuple[str, str, str]:
-    """Return what is left of relations in words, as a map, and as a table."""
+def _map(design: Design, wave: str, number: int) -> tuple[str, str, str]:
+    """Return what is left of relations as a range, as a map, and as a table."""
     names = list(design.names)[: charts.MOST_MAPPED]
     factors = design.attenuation()
-    dense = len(names) > _DENSE  # numbers head the columns, in percent, so that a page is wide enough
+    dense = sum(map(len, names)) > _DENSE  # numbers head the columns, in percent, so that a page is wide enough
 
     def cell(i: int, j: int) -> str:
         return "–" if i == j else f"{100 * factors[i, j]:.0f}" if dense else f"{factors[i, j]:.3f}"
@@ -265,22 +264,18 @@ def _map(design: Design, number: int) -> tuple[str, str, str]:
     )
     off = [float(factors[i, j]) for i in range(len(names)) for j in range(i)]
     low, high = f"{min(off):.0%}", f"{max(off):.0%}"
-    said = f"Here it is {low}." if low == high else f"Here it is from {low} to {high}."
-    if design.is_sampled:
-        said += (
-            f" Any two questions are asked together of {share_in_words(design.share_asked_all(2))} people, and it is "
-            "of what these answer."
-        )
-    heading = "Share of each covariance that the answers keep."
-    caption = f"Share of each covariance that the answers keep, λᵢλⱼ{', in percent' if dense else ''}"
-    # the map's blues are the same on a dark screen, where "darker" would say the wrong thing
-    chart = figure(
-        _keyed("chart-map", number),
-        charts.attenuation_chart(design),
-        heading if number == 1 else f"Wave {number}: share of each covariance that the answers keep.",
-        "Full blue keeps everything, white nothing." + more,
+    kept = low if low == high else f"from {low} to {high}"
+    asked = (
+        f" It is of the {share_in_words(design.share_asked_all(2))} people who are asked both questions."
+        if design.is_sampled
+        else ""
     )
-    return said, chart, folded(heading, table(caption, headings, rows), dense=dense)
+    heading = f"{wave}Share of each covariance that the answers keep."
+    caption = f"{wave}Share of each covariance that the answers keep, λᵢλⱼ{', in percent' if dense else ''}"
+    # the map's blues are the same on a dark screen, where "darker" would say the wrong thing
+    said = f"The deepest blue keeps everything, the palest nothing.{asked}{more}"
+    chart = figure(_keyed("chart-map", number), charts.attenuation_chart(design), heading, said)
+    return kept, chart, folded(heading, table(caption, headings, rows), dense=dense)
 
 
 def audit_section(designs: Sequence[Design]) -> str:
@@ -369,7 +364,7 @@ def reproduce_section(designs: Sequence[Design], commands: Sequence[str], files:
         )
         + scroll("Commands", f"<pre><code>{lines}</code></pre>")
         + "".join(
-            f"<details><summary>{text(name)}: the design, as it is published</summary>"
+            f'<details class="published"><summary>{text(name)}: the design, as it is published</summary>'
             + scroll(f"The design {name}", f"<pre><code>{text(shown)}</code></pre>")
             + f'</details><p>SHA-256 of {text(name)}: <code class="long">{_digest(shown)}</code></p>'
             for name, shown in zip(files, published, strict=True)

@@ -105,13 +105,19 @@ def _config() -> dict[str, Any]:
         "header": words,
         "view": {"stroke": None},
         "font": "sans-serif",
-        "padding": {"left": 16, "right": 16, "top": 4, "bottom": 4},  # the reader's letters may be wider than ours
+        "padding": {"left": 28, "right": 16, "top": 4, "bottom": 4},  # the reader's letters may be wider than ours
     }
 
 
 def finished(chart: Any) -> Any:
     """Return a chart with its looks, ready for a notebook or a file."""
     return chart.configure(**_config(), background="white")
+
+
+def titled(chart: Any, title: str, *subtitle: str) -> Any:
+    """Return a chart that says what it shows, where no page around it does."""
+    lines = [line for line in subtitle if line]
+    return chart.properties(title=altair().TitleParams(title, subtitle=lines, offset=12))
 
 
 # Axes, legends and labels.

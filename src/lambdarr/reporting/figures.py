@@ -36,6 +36,8 @@ def beside(words: str, drawn: str, below: str = "") -> str:
 
 def grid(figures: list[str], kind: str = "") -> str:
     """Return figures in as many columns as the screen has room for."""
+    if not figures:
+        return ""
     return f'<div class="grid{f" {kind}" if kind else ""}">{"".join(figures)}</div>'
 
 

@@ -65,7 +65,11 @@ def estimates_section(found: Found, level: float) -> str:
             *(nobody(names) for names in found.unanswered if len(names) != 2 or found.relations is None),
         )
         + note(*warnings)
-        + grid(figures)
+        + grid([drawn for drawn, estimate in zip(figures, found.estimates, strict=True) if estimate.values.ndim == 1])
+        + grid(
+            [drawn for drawn, estimate in zip(figures, found.estimates, strict=True) if estimate.values.ndim > 1],
+            "long",
+        )
     )
 
 
@@ -142,7 +146,7 @@ def relations_section(found: Found, level: float) -> str:
         if sure
         else f"Of {many}, none stands out from chance."
     )
-    drawn = min(len(pairs), charts.MOST_ROWS // 2)
+    drawn = min(len(pairs), charts.MOST_PAIRS)
     only = f" Only the surest {drawn} of {len(pairs)} pairs are drawn." if drawn < len(pairs) else ""
     some = f"{nobody(unanswered[0])[:-1]}, and {len(unanswered) - 1} more pairs." if len(unanswered) > 3 else ""
     headings = ("first", "second", "Cramér's V", f"{100 * level:g}% interval", "correlation", "bits shared", "p")
