@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from lambdarr.expecting import reports_needed
 from lambdarr.reporting import charts
 from lambdarr.reporting.design_sections import MOST_LISTED
-from lambdarr.reporting.estimates import MOSTLY_NOISE, estimate_warning
 from lambdarr.reporting.figures import beside, figure, folded, grid, lead, note, paragraphs
 from lambdarr.reporting.markup import table
 from lambdarr.reporting.texts import INFERENCES
@@ -37,6 +36,8 @@ def doubts(found: Found) -> str:
 
 def estimates_section(found: Found, level: float) -> str:
     """Return the estimated tables, and which of them are mostly noise."""
+    from lambdarr.reporting.estimates import estimate_warning  # loads rich, which importing lambdarr must not
+
     warnings = [estimate_warning(estimate) or "" for estimate in found.estimates if not estimate.is_implausible]
     impossible = [" × ".join(estimate.attributes) for estimate in found.estimates if estimate.is_implausible]
     if impossible and not found.inexplicable:
@@ -170,6 +171,8 @@ def relations_section(found: Found, level: float) -> str:
 
 def noise_section(designs: Sequence[Design], found: Found | None) -> str:
     """Return from how many attributes on a table is mostly noise; without reports, how many it would need."""
+    from lambdarr.reporting.estimates import MOSTLY_NOISE
+
     words = (
         "Every attribute in a table adds noise. A table is mostly noise where a quarter of the people or more are "
         "expected in a wrong cell. The numbers are for unbiased tables and evenly spread answers; estimates that "
@@ -206,6 +209,8 @@ def noise_section(designs: Sequence[Design], found: Found | None) -> str:
 
 
 def _verdict(found: Found) -> str:
+    from lambdarr.reporting.estimates import MOSTLY_NOISE
+
     many = reports_in_words(found)
     if found.independent < 0.9 * found.n:
         many += f", which tell as much as {found.independent:,.0f} complete and independent ones"
