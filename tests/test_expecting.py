@@ -6,7 +6,7 @@ import pytest
 
 import lambdarr as lr
 from lambdarr import kronecker
-from lambdarr.expecting import error_factor, expected_errors, reports_needed
+from lambdarr.expecting import error_factor, expected_errors, pooled_errors, reports_needed
 
 DESIGN = lr.design({"a": range(2), "b": range(3), "c": range(5)}, lam={"a": 0.9, "b": 0.5, "c": 0.3})
 
@@ -57,3 +57,16 @@ def test_what_cannot_be_planned_is_refused():
         expected_errors(DESIGN, 0)
     with pytest.raises(lr.DataError, match="positive total-variation error"):
         reports_needed(DESIGN, 0)
+
+
+def test_waves_together_err_as_the_verb_does():
+    """1/error² adds up over waves in a population; a file's waves count by their records."""
+    first = lr.design({"a": range(4), "b": range(3)}, lam=0.5)
+    second = lr.design({"a": range(4), "b": range(3)}, lam=0.8)
+    counts = [
+        (lr.Counts.from_array(["a", "b"], np.full((4, 3), n)), design) for n, design in ((500, first), (200, second))
+    ]
+    for inference in ("population", "finite"):
+        found = lr.estimate(counts, method="inverse", inference=inference)
+        (_, pairs) = pooled_errors([(first, 6_000), (second, 2_400)], finite=inference == "finite")
+        assert pairs.best == pairs.worst == pytest.approx(found.expected_error, rel=0.02)

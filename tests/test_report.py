@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 import lambdarr as lr
-from lambdarr.reporting import charts
-from lambdarr.reporting import page as pages
-from lambdarr.reporting.words import odds_in_words, share_in_words
+from lambdarr.expecting import expected_errors
+from lambdarr.reporting import charts, drawing, findings
+from lambdarr.reporting.words import odds_in_words, share_in_words, shares_in_words
 from tests.browser import browser, pixels
 from tests.test_cli import refuse, run
 
@@ -171,7 +171,7 @@ def test_colours_of_every_theme_have_enough_contrast(page):
 
 def test_charts_take_their_colours_from_the_theme(page):
     """Every colour that a chart is drawn in is one that the style sheet knows, but for the map's own."""
-    known = {charts.INK, charts.MUTED, charts.LINE, charts.BLUE, charts.ORANGE, charts.PALE, charts.ON_BLUE}
+    known = {getattr(drawing, name) for name in ("INK", "MUTED", "LINE", "BLUE", "ORANGE", "PALE", "ON_BLUE")}
     style = page[page.index("<style>") : page.index("</style>")]
     assert all(f'="{colour}"]' in style for colour in known)
     drawn = "".join(re.findall(r"<svg.*?</svg>", page))
@@ -191,7 +191,7 @@ def test_a_board_reads_what_the_design_means():
 def test_what_is_not_protected_is_said():
     attributes = [lr.Attribute("income", ["low", "high"], missing="", missing_is_public=True)]
     page = lr.report(lr.design([*attributes, lr.Attribute("sex", ["F", "M"])], lam={"income": 0.5, "sex": 1}, keep="w"))
-    assert "Not protected: “sex”, “w” are released as they are" in page
+    assert "Not protected: “sex” and “w” are reported as they are" in page
     assert "everyone sees who gave no answer to “income”" in page
     assert "no limit" in page  # the odds of what is not randomized
 
@@ -203,6 +203,21 @@ def test_a_design_that_randomizes_nothing_says_so():
 @pytest.mark.parametrize(("share", "words"), [(0.7, "7 in 10"), (0.95, "95 in 100"), (0.004, "4 in 1,000")])
 def test_shares_are_said_as_people_say_them(share, words):
     assert share_in_words(share) == words
+
+
+def test_shares_side_by_side_are_of_the_same_number_of_people():
+    assert shares_in_words([0.4, 0.733, 1]) == ["40 in 100", "73 in 100", "all"]
+    assert shares_in_words([0.5, 0.9996]) == ["5,000 in 10,000", "9,996 in 10,000"]
+    page = lr.report(lr.design({"a": ["F", "M"], "b": [1, 2, 3]}, lam={"a": 0.2, "b": 0.6}))
+    assert "From 60 in 100 (“a”) to 73 in 100 (“b”) of the answers are true" in page
+
+
+def test_what_is_reported_as_it_is_passes_no_lottery(page):
+    assert "Every answer, but for “region”, passes a lottery" in page
+    assert "λ = 1: reported as it is, no protection. No error is added." in page
+    assert "“region”: reported as it is, so there is nothing to guess." in page
+    assert "randomized answers are true" in page
+    assert "There is no lottery" in lr.report(lr.design({"sex": ["F", "M"]}, lam=1.0))
 
 
 def test_odds_are_never_said_too_small():
@@ -265,8 +280,8 @@ def test_no_record_is_on_the_page(page):
 
 def test_a_design_of_many_attributes_and_categories_stays_readable(monkeypatch):
     """With the limits lowered, so as not to draw for long; the most categories are beyond them as they are."""
-    monkeypatch.setattr(pages, "MOST_SINGLE", 2)
-    monkeypatch.setattr(pages, "MOST_RELATED", 3)
+    monkeypatch.setattr(findings, "MOST_SINGLE", 2)
+    monkeypatch.setattr(findings, "MOST_RELATED", 3)
     monkeypatch.setattr(charts, "MOST_CURVES", 2)
     wide = lr.design({"z": range(3_000), "y": range(60), **{f"a{j}": range(8) for j in range(298)}}, lam=0.1)
     answers = pa.table({name: np.zeros(10, dtype=np.int64) for name in wide.names})
@@ -274,9 +289,92 @@ def test_a_design_of_many_attributes_and_categories_stays_readable(monkeypatch):
     assert page.count('<figure id="chart-curve-') == 2
     assert "Of 300 attributes, 2 are estimated" in page
     assert "Of 300 attributes, 3 are looked at here" in page
-    assert "The 30 largest of 60 cells are drawn" in page
+    assert "Only the 30 largest of 60 cells are drawn" in page
     assert "The first 30 of 300 attributes are shown" in page
     assert len(page) < 700_000
+
+
+# A part of the questions, several waves, and answers that nobody gave.
+
+
+SMALL = {f"q{j}": ["no", "yes", "unsure"] for j in range(4)}
+
+
+def answers_to(design, n, seed):
+    generator = np.random.default_rng(seed)
+    truths = pa.table({name: np.array(SMALL["q0"])[generator.choice(3, n, p=[0.6, 0.3, 0.1])] for name in design.names})
+    return lr.randomize(truths, design, rng=lr.SeededWords(seed))
+
+
+def test_a_design_that_asks_a_part_is_reported_with_the_share_asked():
+    design = lr.design(SMALL, lam=0.5, asked=2)
+    page = lr.report(design, reports=answers_to(design, 2_000, 1))
+    assert "Each person is asked 2 of 4 questions, drawn at random. 67 in 100 answers are true." in page
+    assert "Errors are 2.8 times as large, so 8.0 times as many people" in page  # 1/(0.5 √½)
+    assert "the 17 in 100 people who are asked both questions" in page
+    assert re.search(r"(9\d\d|10\d\d) of 2,000 reports have an answer", page)
+    assert "Nobody is asked more than 2, so there are no larger tables" in page
+    errors = expected_errors(design, 2_000)
+    assert len(errors) == 2
+    shown = float(re.search(r'<th scope="row">1</th><td>[\d.]+</td><td>([\d.]+)</td>', page)[1])
+    assert shown == pytest.approx(errors[0].typical, rel=0.05)  # how many were asked is itself random
+
+
+def test_a_design_that_asks_one_question_has_no_relations():
+    design = lr.design(SMALL, lam=0.5, asked=1)
+    page = lr.report(design, reports=answers_to(design, 500, 2))
+    assert "tell nothing about how two go together" in page
+    assert "chart-relations" not in page
+    assert "chart-map" not in page
+    assert "Each person is asked 1 of 4 questions" in lr.report(design)
+
+
+def test_waves_are_reported_together():
+    first, second = lr.design(SMALL, lam=0.5), lr.design({**SMALL, "more": SMALL["q0"]}, lam=0.8, asked=3)
+    waves = [(answers_to(first, 1_500, 3), first), (answers_to(second, 900, 4), second)]
+    page = lr.report(reports=waves)
+    assert "2,400 reports in 2 waves" in page
+    assert '<th scope="row">more</th><td>not in it</td><td>0.8</td>' in page
+    assert "questions asked of each person</th><td>all</td><td>3 of 5</td>" in page
+    assert "Wave 1, λ = 0.5: 67% true, strength 79%, errors × 2.0." in page
+    assert [key for key in ("chart-answers", "chart-map", "chart-audit") if f'id="{key}-wave-2"' not in page] == []
+    found = lr.estimate(waves, attributes=["q1"])
+    assert f"<td>{found.unbiased[0]:.2%}</td>" in page
+    assert "-t q3 --wave reports-2.csv=design-2.json" in page
+    assert "SHA-256 of design-2.json" in page
+    assert Outline(page).texts["code"][1] == first.to_json()
+    with pytest.raises(lr.DesignError, match="'more'"):
+        lr.report(reports=waves, tables=["more"])
+    with pytest.raises(lr.DesignError, match="left out"):
+        lr.report(first, reports=waves)
+
+
+@pytest.mark.parametrize("sampled", [{}, {"weights": "w"}, {"clusters": "k"}], ids=str)
+def test_a_pair_that_nobody_answered_whole_is_said(sampled):
+    """One half has no answer to a, the other none to b, and nobody one to d."""
+    attributes = [lr.Attribute(name, ["x", "y"], missing="", missing_is_public=True) for name in "abcd"]
+    design = lr.design(attributes, lam=0.6, keep=["w", "k"])
+    half, none = ["x", "y"] * 100, [None] * 200
+    columns = {"a": half + none, "b": none + half, "c": half + half, "d": pa.array(none + none, pa.string())}
+    reports = pa.table({**columns, "w": np.linspace(1, 2, 400), "k": np.arange(400) % 40})
+    page = lr.report(design, reports=reports, **sampled)
+    assert "Nobody answered both “a” and “b”, and 3 more pairs." in page
+    assert '<th scope="row">a</th><th scope="row">b</th><td>nobody answered both</td>' in page
+    assert "Nobody answered “d”." in page
+    assert "lambdarr correlate" not in page  # it would refuse
+    alone = lr.report(design, reports=reports, tables=[["a", "b"]], **sampled)
+    assert "nobody answered both" in alone
+    assert "chart-estimate" not in alone
+
+
+def test_truths_that_are_taken_for_reports_raise_an_alarm(page):
+    """Reports raise it once in a million times, FALSE_ALARM of plausibility.py; seeded, so always the same here."""
+    alarm = "These do not look like reports of this design"
+    assert alarm not in page
+    truths = TRUTHS.slice(0, 2_000).set_column(2, "fifteen", pa.array(np.arange(2_000) % 3))
+    alarmed = lr.report(DESIGN, reports=truths)
+    assert f"{alarm}. The answers to “fifteen” are spread as no truths can explain" in alarmed
+    assert alarm not in lr.report(DESIGN, reports=truths, weights="w")  # weighted counts are not binomial
 
 
 # How it is asked for.
@@ -298,6 +396,21 @@ def test_the_command_writes_the_page_and_names_only_the_file(tmp_path, reports):
     assert "exists" in refuse("report", *arguments)
     run("report", tmp_path / "d.json", "-o", tmp_path / "r.html", "--force")
     assert "chart-estimate" not in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+def test_the_command_takes_waves(tmp_path):
+    import pyarrow.csv as pacsv
+
+    for number, lam in ((1, 0.5), (2, 0.8)):
+        design = lr.design(SMALL, lam=lam)
+        design.save(tmp_path / f"d{number}.json")
+        pacsv.write_csv(answers_to(design, 300, number), tmp_path / f"r{number}.csv")
+    more = ["--wave", f"{tmp_path / 'r2.csv'}={tmp_path / 'd2.json'}"]
+    run("report", tmp_path / "d1.json", tmp_path / "r1.csv", "-o", tmp_path / "r.html", *more)
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "600 reports in 2 waves" in page
+    assert "lambdarr report design.json r1.csv -o report.html --wave r2.csv=design-2.json" in page
+    assert "first file of reports" in refuse("report", tmp_path / "d1.json", "-o", tmp_path / "s.html", *more)
 
 
 @pytest.mark.parametrize(
@@ -362,6 +475,11 @@ def test_charts_are_altair_charts_and_save_themselves(tmp_path, reports):
         chart.to_dict()  # as Vega-Lite's schema has it
         chart.save(tmp_path / f"{name}.svg")
         assert "<path" in (tmp_path / f"{name}.svg").read_text(encoding="utf-8")
+    titles = {name: chart.to_dict()["title"] for name, chart in plots.items()}
+    assert titles["estimate"]["text"] == "fifteen × region"
+    assert titles["estimate"]["subtitle"] == ["3,000 reports; 90% intervals of the unbiased values"]
+    cut = lr.estimate(reports, DESIGN, ["fifteen", SCRIPT]).plot().to_dict()["title"]["subtitle"]
+    assert cut[1] == "only the 30 largest of 45 cells"
     plots["map"].save(tmp_path / "map.png")
     assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(lr.DataError, match="'curves', 'map' or 'answers'"):
@@ -452,6 +570,7 @@ def test_the_page_prints_with_every_chart_and_number(opened, page):
     boxes = shown.evaluate(BOXES)
     assert len(boxes) == page.count("<svg")
     assert all(box["width"] > 100 and box["x"] + box["width"] <= 688 for box in boxes)
+    assert shown.evaluate("document.documentElement.scrollWidth") <= 688  # or everything would be printed smaller
     heights = shown.evaluate(
         "[...document.querySelectorAll('table')].map((table) => table.getBoundingClientRect().height)"
     )

@@ -130,10 +130,16 @@ class Estimate:
 
     @property
     def is_implausible(self) -> bool:
-        """Whether some cell lies further outside [0, 1] than chance explains: other reports, or another design."""
-        return bool(
-            ((self.unbiased < -6 * self.standard_errors) | (self.unbiased > 1 + 6 * self.standard_errors)).any()
-        )
+        """Whether some cell lies further outside [0, 1] than chance explains: other reports, or another design.
+
+        By six standard errors, as they would be if nobody or everybody were in the cell: those estimated from the
+        reports are too small where few reports fall.
+        """
+        lower, upper = score_interval(
+            self.design.channels, self.unbiased, project_to_simplex(self.unbiased),
+            n=self.independent, finite=self.inference == "finite", z=6,
+        )  # fmt: skip
+        return bool(((upper < 0) | (lower > 1)).any())
 
     def interval(
         self, level: float = 0.95, *, simultaneous: bool = False, around: Literal["unbiased", "values"] = "unbiased"

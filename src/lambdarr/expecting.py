@@ -14,7 +14,7 @@ from lambdarr.designs import check_design
 from lambdarr.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from lambdarr.channel import Channel
     from lambdarr.designs import Design
@@ -32,21 +32,30 @@ class Order(NamedTuple):
     worst: float
 
 
-def error_factor(channel: Channel) -> float:
-    """Return how many times as large the errors of an attribute's shares are as with true answers.
+def error_factor(channel: Channel, *, share_asked: float = 1.0) -> float:
+    """Return how many times as large the errors of an attribute's shares are as with true answers of everyone.
+
+    Parameters
+    ----------
+    channel : Channel
+        The attribute's channel.
+    share_asked : float
+        The share of respondents who are asked for it.
 
     Notes
     -----
     √((c − 1/r)/(1 − 1/r)) = 1/λ with c of eq. (22) of docs/theory.md, for evenly spread answers. So 1/λ² times as many
-    people have to be asked for the same precision.
+    people have to be asked for the same precision, and of all respondents 1/(λ² · share asked) times as many.
 
     Examples
     --------
     >>> from lambdarr import Channel
     >>> error_factor(Channel(3, 0.5))
     2.0
+    >>> error_factor(Channel(3, 0.5), share_asked=0.25)
+    4.0
     """
-    return 1 / channel.lam
+    return 1 / (channel.lam * math.sqrt(share_asked))
 
 
 def expected_errors(design: Design, n: float, *, finite: bool = False, most: int = 6) -> list[Order]:
@@ -85,6 +94,43 @@ def expected_errors(design: Design, n: float, *, finite: bool = False, most: int
         return _MEAN_ABSOLUTE * _root(spread, cells if finite else 0.0, n * design.share_asked_all(k))
 
     return _orders(design, error, most)
+
+
+def pooled_errors(waves: Sequence[tuple[Design, float]], *, finite: bool = False, most: int = 6) -> list[Order]:
+    """Return the total-variation error to expect of unbiased tables that several waves estimate together.
+
+    Parameters
+    ----------
+    waves : sequence of (Design, float)
+        The design of each wave, all of the same attributes, and its number of independent reports.
+    finite, most
+        As for ``expected_errors``.
+
+    Notes
+    -----
+    Waves have shares that make the error smallest, so 1/error² adds up; of a file that is itself the population, the
+    error² of a wave counts with the square of its share of the records. The easiest and the hardest attributes are
+    taken to be the same in all waves; if they are not, all tables lie between.
+
+    Examples
+    --------
+    >>> import lambdarr as lr
+    >>> design = lr.design({name: range(5) for name in "abcd"}, lam=0.5)
+    >>> [order.typical for order in pooled_errors([(design, 20_000), (design, 30_000)])]
+    [0.007, 0.030, 0.125, 0.516]
+    """
+    alone = [expected_errors(design, n, finite=finite, most=most) for design, n in waves]
+    total = math.fsum(n for _, n in waves)
+    shares = [n / total for _, n in waves]
+
+    def together(errors: Sequence[float]) -> float:
+        if finite:
+            return math.hypot(*(share * error for share, error in zip(shares, errors, strict=True)))
+        return 0.0 if min(errors) == 0 else 1 / math.hypot(*(1 / error for error in errors))
+
+    # no table has more attributes than every wave asks
+    return [Order(of[0].attributes, *map(together, zip(*(order[1:] for order in of), strict=True)))
+            for of in zip(*alone, strict=False)]  # fmt: skip
 
 
 def reports_needed(design: Design, error: float, *, most: int = 6) -> list[Order]:

@@ -199,6 +199,16 @@ def tallies(
 
 def tallied(reports: Any, design: Design, tables: Sequence[Iterable[str]], survey: Survey) -> list[Counts]:
     """Return the counts of several tables, of a sample."""
+    _, found = tallied_as_found(reports, design, tables, survey)
+    for counts in found:
+        check_complete(counts.n, counts.attributes)
+    return found
+
+
+def tallied_as_found(
+    reports: Any, design: Design, tables: Sequence[Iterable[str]], survey: Survey
+) -> tuple[int, list[Counts]]:
+    """Return the number of reports, and the counts of several tables: with n = 0 where nobody answered all of one."""
     parts = [design.select(attributes) for attributes in tables]
     for part in parts:
         check_together(part)
@@ -212,28 +222,26 @@ def tallied(reports: Any, design: Design, tables: Sequence[Iterable[str]], surve
             _Cells.of(here, c.asked.weights, _cells(part))
             for here, c, part in zip(places, complete, parts, strict=True)
         ]
-        everyone = (
+        filled = (
             [coded.filled(part, here) for part, here in zip(parts, places, strict=True)] if survey.is_complex else []
         )
-        return _Counted([c.rows for c in complete], coded.library, cells, coded.asked, everyone)
+        return _Counted(coded.rows, [c.rows for c in complete], coded.library, cells, coded.asked, filled)
 
-    n, library = np.zeros(len(parts), dtype=np.int64), "pyarrow"
+    everyone, n, library = 0, np.zeros(len(parts), dtype=np.int64), "pyarrow"
     values = [np.zeros(_cells(part)) for part in parts]
     squares = [np.zeros(_cells(part)) if survey.weights is not None else None for part in parts]
     kept: list[_Counted] = []
     for counted in over_reports(reports, design, {name for part in parts for name in part.names}, survey, count):
-        n, library = n + counted.rows, counted.library
+        everyone, n, library = everyone + counted.everyone, n + counted.rows, counted.library
         for cells, table, squared in zip(counted.cells, values, squares, strict=True):
             cells.add_to(table, squared)
         if survey.is_complex:
             kept.append(counted)
-    for part, rows in zip(parts, n, strict=True):
-        check_complete(int(rows), part.names)
-    if survey.weights is not None and not all(table.any() for table in values):
+    if survey.weights is not None and not all(table.any() for table, rows in zip(values, n, strict=True) if rows):
         msg = "weights must not all be zero"
         raise DataError(msg)
     clustered = _clustered(kept, parts) if survey.is_complex else [None] * len(parts)
-    return [
+    return everyone, [
         Counts(
             part.names,
             table.reshape(_sizes(part)),
@@ -344,6 +352,8 @@ def over_reports(
 
 
 class _Counted(NamedTuple):
+    everyone: int
+    """The reports of the batch."""
     rows: list[int]
     """Of each table: the reports that have all of its attributes."""
     library: str

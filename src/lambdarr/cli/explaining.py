@@ -17,11 +17,13 @@ from lambdarr.cli.options import (
     ModeChoice,
     ScoreOption,
     StrataOption,
+    WaveOption,
     WeightsOption,
     condition_in,
     names_in,
     numbers_in,
     randomizer_in,
+    waves_in,
 )
 from lambdarr.cli.output import Progress, print_json, print_table, say, to_stderr
 from lambdarr.errors import DesignError
@@ -264,6 +266,7 @@ def report(
     weights: WeightsOption = None,
     strata: StrataOption = None,
     clusters: ClustersOption = None,
+    wave: WaveOption = None,
     title: Annotated[str | None, typer.Option(help="The heading of the page.")] = None,
     force: ForceOption = False,
 ) -> None:
@@ -279,13 +282,17 @@ def report(
     check_target(output, force=force, sources=[design])
     # a name may hold a comma: the whole text is tried before its parts
     asked = None if not tables else [[text] if text in loaded.names else names_in(text) for text in tables]
+    if wave and reports is None:
+        msg = "--wave adds more reports; give the first file of reports as well"
+        raise DesignError(msg)
+    waves = waves_in(reports, design, wave) if wave and reports is not None else None
     options: dict[str, Any] = {} if title is None else {"title": title}
     with Progress("Writing the report", "of 1 page") as progress:
         progress(0)
         page = lambdarr.report(
-            loaded,
+            None if waves else loaded,
             output,
-            reports=reports,
+            reports=waves or reports,
             tables=asked,
             inference=inference.value,
             weights=weights,

@@ -1,22 +1,41 @@
-"""Altair charts of a design, an audit, an estimate and of relations, in colours that colour-blind people tell apart.
+"""Altair charts of a design, an audit, an estimate and of relations.
 
 Each function returns an Altair chart: interactive in a notebook, ``.save("chart.svg")`` or ``.save("chart.png")`` for a
-file, and ``svg`` for a page that has to open offline. Names and categories are only ever data, never fields or
-expressions, so they can hold any sign.
+file, and ``drawing.svg`` for a page that has to open offline.
 """
 
 from __future__ import annotations
 
-import html
 import math
-import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from lambdarr.channel import Channel
-from lambdarr.errors import DataError, MissingExtraError
+from lambdarr.errors import DataError
 from lambdarr.expecting import error_factor
+from lambdarr.reporting.drawing import (
+    BLUE,
+    INK,
+    LETTERS,
+    MUTED,
+    ON_BLUE,
+    ON_DARK,
+    ON_PALE,
+    ORANGE,
+    PALE,
+    WIDEST,
+    WIDTH,
+    altair,
+    apart,
+    in_percent,
+    legend_below,
+    letters_for,
+    names_axis,
+    percent_axis,
+    short_names,
+    shortened,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -30,6 +49,9 @@ if TYPE_CHECKING:
 MOST_ROWS = 30
 """Rows of one chart: beyond that, those that matter most are shown."""
 
+MOST_PAIRS = MOST_ROWS // 2
+"""Pairs of the chart of relations."""
+
 MOST_MAPPED = 30
 """Attributes on the map of λᵢ λⱼ."""
 
@@ -37,98 +59,8 @@ MOST_CURVES = 24
 """Attributes with trade-off curves."""
 
 _NUMBERED = 10  # attributes up to which the map has numbers in its cells
-_WIDEST = 26  # letters of the names beside a chart
 _SMALLEST = 0.05  # λ at which the curves start
-
-# Okabe and Ito's palette, and neutral tones; page.css gives each its counterpart for a dark screen
-INK, MUTED, LINE = "#24292f", "#57606a", "#d0d7de"
-BLUE, ORANGE, PALE = "#0072b2", "#d55e00", "#c9d1d9"
-ON_BLUE = "#fffffd"
-_ON_PALE, _ON_DARK = "#111111", "#fefefe"  # on the map's own colours, which stay as they are
-
-
-def altair() -> Any:
-    """Return the package altair, once it is sure that charts can also be written to files."""
-    try:
-        import altair
-        import vl_convert  # noqa: F401
-    except ImportError:
-        msg = "charts need the packages altair and vl-convert-python: pip install 'lambdarr[report]'"
-        raise MissingExtraError(msg) from None
-    return altair
-
-
-def svg(chart: Any, *, key: str, title: str, description: str) -> str:
-    """Return a chart as an ``svg`` element for an HTML page: static, named for screen readers, without a background.
-
-    Parameters
-    ----------
-    chart : altair chart
-        The chart.
-    key : str
-        Tells its ids from those of other charts on the page.
-    title, description : str
-        What a screen reader says.
-    """
-    import vl_convert
-
-    # the chart is ours: checking it against Vega-Lite's schema, as saving does, takes longer than drawing it
-    spec = chart.to_dict(validate=False) | {"background": "transparent", "config": _config()}
-    drawn = vl_convert.vegalite_to_svg(spec, vl_version=".".join(altair().SCHEMA_VERSION.split(".")[:2]))
-    drawn = re.sub(r"<[^>]*>", lambda tag: _own(tag[0], key), drawn)  # tags alone: text may look like an attribute
-    named = (
-        f'<svg role="img" aria-labelledby="{key}-title {key}-desc"',
-        f'<title id="{key}-title">{html.escape(title)}</title><desc id="{key}-desc">{html.escape(description)}</desc>',
-    )
-    opening, _, rest = drawn.partition(">")
-    return f"{opening.replace('<svg', named[0], 1)}>{named[1]}{rest}"
-
-
-def _own(tag: str, key: str) -> str:
-    """Return an SVG tag with ids of its own, and without what only Vega's own page needs."""
-    tag = re.sub(r'\bid="([^"]+)"', rf'id="{key}-\1"', tag)
-    tag = re.sub(r"url\(#([^)]+)\)", rf"url(#{key}-\1)", tag)
-    return re.sub(r' (aria-[a-z]+|role|class|pointer-events|xmlns:xlink)="[^"]*"', "", tag)
-
-
-def _config() -> dict[str, Any]:
-    words = {
-        "labelColor": INK,
-        "titleColor": INK,
-        "labelFontSize": 12,
-        "titleFontSize": 12,
-        "titleFontWeight": "normal",
-    }
-    axis = {
-        **words,
-        "domainColor": MUTED,
-        "tickColor": MUTED,
-        "gridColor": LINE,
-        "labelLimit": 220,
-        "labelFlush": False,
-    }
-    return {
-        "axis": axis,
-        "legend": {
-            **words,
-            "symbolSize": 80,
-            "symbolStrokeWidth": 0,
-            "labelLimit": 220,
-            "columnPadding": 28,
-            "gradientStrokeColor": LINE,
-        },
-        "title": {"color": INK, "fontSize": 13, "anchor": "start"},
-        "header": words,
-        "view": {"stroke": None},
-        "font": "sans-serif",
-        "padding": {"left": 16, "right": 16, "top": 4, "bottom": 4},  # the reader's letters may be wider than ours
-    }
-
-
-def finished(chart: Any) -> Any:
-    """Return a chart with its looks, ready for a notebook or a file."""
-    return chart.configure(**_config(), background="white")
-
+_SMALL = 220  # width of a curve: three of them side by side on a screen
 
 # Designs.
 
@@ -136,51 +68,66 @@ def finished(chart: Any) -> Any:
 def answers_chart(design: Design) -> Any:
     """Return how many of each attribute's answers are true, as bars."""
     alt = altair()
-    shown = list(zip(_short_names(design.names[:MOST_ROWS]), design.channels, strict=False))
+    shown = list(zip(short_names(design.names[:MOST_ROWS]), design.channels, strict=False))
     kinds = ["true", "changed"]
     rows = [
-        {"attribute": name, "answers": kind, "share": share, "start": start, "label": _percent(channel.truthfulness)}
+        {"attribute": name, "answers": kind, "share": share, "start": start, "label": in_percent(channel.truthfulness)}
         for name, channel in shown
         for kind, start, share in (
             ("true", 0.0, channel.truthfulness),
             ("changed", channel.truthfulness, 1.0),
         )
     ]
-    base = alt.Chart(alt.Data(values=rows)).encode(y=_names(alt, [name for name, _ in shown]))
+    base = alt.Chart(alt.Data(values=rows)).encode(y=names_axis(alt, [name for name, _ in shown]))
     bars = base.mark_bar(height={"band": 0.7}).encode(
-        x=alt.X("start:Q", axis=_percent_axis(alt, "share of answers"), scale=alt.Scale(domain=[0, 1])),
+        x=alt.X("start:Q", axis=percent_axis(alt, "share of answers"), scale=alt.Scale(domain=[0, 1])),
         x2="share:Q",
-        color=alt.Color("answers:N", scale=alt.Scale(domain=kinds, range=[BLUE, PALE]), legend=_legend(alt)),
+        color=alt.Color("answers:N", scale=alt.Scale(domain=kinds, range=[BLUE, PALE]), legend=legend_below(alt)),
         tooltip=["attribute:N", "answers:N"],
     )
-    numbers = base.mark_text(align="left", dx=6, color=ON_BLUE, fontSize=12).encode(x=alt.datum(0), text="label:N")
-    return (bars + numbers.transform_filter("datum.answers == 'true'")).properties(width=270, height={"step": 26})
+    numbers = base.mark_text(align="left", dx=6, color=ON_BLUE, fontSize=LETTERS).encode(x=alt.datum(0), text="label:N")
+    return (bars + numbers.transform_filter("datum.answers == 'true'")).properties(width=WIDTH, height={"step": 26})
 
 
-def tradeoff_chart(name: str, channel: Channel) -> Any:
-    """Return what every λ would give an attribute: true answers, strength and the error factor, with the chosen λ."""
+class Chosen(NamedTuple):
+    """The λ that a design has for an attribute, the share of people who are asked for it, and the waves it is of."""
+
+    channel: Channel
+    share_asked: float = 1.0
+    label: str = ""
+
+
+def tradeoff_chart(name: str, chosen: Sequence[Chosen]) -> Any:
+    """Return what every λ would give an attribute: true answers, strength and the error factor, with those chosen."""
     alt = altair()
-    grid = np.linspace(_SMALLEST, 1, 39)
     kinds = ["true answers", "strength β"]
-    rows = [
-        {"lam": at.lam, "measure": kind, "share": share, "factor": error_factor(at)}
-        for at in (Channel(channel.size, float(lam)) for lam in grid)
-        for kind, share in zip(kinds, (at.truthfulness, at.strength), strict=True)
+
+    def rows_of(choice: Chosen) -> list[dict[str, Any]]:
+        channel, asked, label = choice
+        factor = error_factor(channel, share_asked=asked)
+        of_both = {"attribute": name, "lam": channel.lam, "factor": factor, "asked": asked, "label": label}
+        shares = zip(kinds, (channel.truthfulness, channel.strength), strict=True)
+        return [{**of_both, "measure": kind, "share": share} for kind, share in shares]
+
+    # the number of people asked moves the lower curve alone; waves may differ in it
+    every = [
+        Chosen(Channel(chosen[0].channel.size, float(lam)), asked)
+        for asked in sorted({choice.share_asked for choice in chosen})
+        for lam in np.linspace(_SMALLEST, 1, 39)
     ]
-    chosen = [
-        {"attribute": name, "lam": channel.lam, "measure": kind, "share": share, "factor": error_factor(channel)}
-        for kind, share in zip(kinds, (channel.truthfulness, channel.strength), strict=True)
-    ]
-    curves, points = alt.Chart(alt.Data(values=rows)), alt.Chart(alt.Data(values=chosen))
+    curves, points = (
+        alt.Chart(alt.Data(values=[row for choice in choices for row in rows_of(choice)]))
+        for choices in (every, chosen)
+    )
 
     def x(title: str | None) -> Any:
         axis = alt.Axis(title=title, labels=title is not None, values=[0, 0.2, 0.4, 0.6, 0.8, 1], format=".1f")
         return alt.X("lam:Q", axis=axis, scale=alt.Scale(domain=[0, 1], nice=False))
 
-    share = alt.Y("share:Q", axis=_percent_axis(alt, None), scale=alt.Scale(domain=[0, 1]))
-    color = alt.Color("measure:N", scale=alt.Scale(domain=kinds, range=[BLUE, ORANGE]), legend=_legend(alt))
+    share = alt.Y("share:Q", axis=percent_axis(alt, None), scale=alt.Scale(domain=[0, 1]))
+    color = alt.Color("measure:N", scale=alt.Scale(domain=kinds, range=[BLUE, ORANGE]), legend=legend_below(alt))
     dash = alt.StrokeDash("measure:N", scale=alt.Scale(domain=kinds, range=[[1, 0], [5, 3]]), legend=None)
-    shape = alt.Shape("measure:N", scale=alt.Scale(domain=kinds, range=["circle", "square"]), legend=_legend(alt))
+    shape = alt.Shape("measure:N", scale=alt.Scale(domain=kinds, range=["circle", "square"]), legend=legend_below(alt))
     rule = points.mark_rule(color=MUTED, strokeDash=[2, 2])
     tooltip = [
         "attribute:N",
@@ -191,30 +138,39 @@ def tradeoff_chart(name: str, channel: Channel) -> Any:
     ]
     upper = alt.layer(
         rule.encode(x=x(None)),
-        curves.mark_line(strokeWidth=2).encode(x=x(None), y=share, color=color, strokeDash=dash),
+        points.mark_text(baseline="bottom", dy=-2, color=INK, fontSize=LETTERS).encode(
+            x=x(None), y=alt.value(0), text="label:N"
+        ),
+        curves.mark_line(strokeWidth=2).encode(x=x(None), y=share, color=color, strokeDash=dash, detail="asked:N"),
         points.mark_point(filled=True, size=90, opacity=1).encode(
             x=x(None), y=share, color=color, shape=shape, tooltip=tooltip
         ),
-    ).properties(width=230, height=120)
+    ).properties(width=_SMALL, height=120)
+    largest = 20 / math.sqrt(min(choice.share_asked for choice in chosen))
+    ticks = [1]
+    while ticks[-1] < largest:
+        ticks.append(3 * ticks[-1] if len(ticks) % 2 else 10 * ticks[-2])
     factor = alt.Y(
         "factor:Q",
-        axis=alt.Axis(title=None, values=[1, 2, 5, 10, 20], labelExpr="'× ' + datum.label", format="d"),
-        scale=alt.Scale(type="log", domain=[1, 20], clamp=True),
+        axis=alt.Axis(title=None, values=ticks, labelExpr="'× ' + datum.label", format="d"),
+        scale=alt.Scale(type="log", domain=[1, ticks[-1]], clamp=True),
     )
     foot = "keep rate λ"
-    heading = alt.TitleParams("errors grow", fontSize=12, fontWeight="normal", anchor="start", frame="group", offset=4)
+    heading = alt.TitleParams(
+        "errors grow", fontSize=LETTERS, fontWeight="normal", anchor="start", frame="group", offset=4
+    )
     lower = alt.layer(
         rule.encode(x=x(foot)),
-        curves.mark_line(strokeWidth=2, color=INK).encode(x=x(foot), y=factor),
+        curves.mark_line(strokeWidth=2, color=INK).encode(x=x(foot), y=factor, detail="asked:N"),
         points.mark_point(filled=True, size=90, opacity=1, color=INK).encode(x=x(foot), y=factor, tooltip=tooltip),
-    ).properties(width=230, height=70, title=heading)
+    ).properties(width=_SMALL, height=70, title=heading)
     return alt.vconcat(upper, lower, spacing=6)
 
 
 def attenuation_chart(design: Design) -> Any:
     """Return the map of λᵢ λⱼ, the share of each covariance that the reports keep."""
     alt = altair()
-    names = _short_names(design.names[:MOST_MAPPED], 16)
+    names = short_names(design.names[:MOST_MAPPED], 16)
     factors = design.attenuation()
     rows = [
         {"first": one, "second": other, "kept": float(factors[i, j]), "label": f"{factors[i, j]:.2f}"}
@@ -237,8 +193,8 @@ def attenuation_chart(design: Design) -> Any:
     )
     layers = [cells]
     if labelled:
-        tone = alt.condition("datum.kept > 0.55", alt.value(_ON_DARK), alt.value(_ON_PALE))
-        layers.append(base.mark_text(fontSize=11).encode(text="label:N", color=tone))
+        tone = alt.condition("datum.kept > 0.55", alt.value(ON_DARK), alt.value(ON_PALE))
+        layers.append(base.mark_text(fontSize=12).encode(text="label:N", color=tone))
     return alt.layer(*layers).properties(width={"step": step}, height={"step": min(step, 28)})
 
 
@@ -253,7 +209,7 @@ def design_chart(design: Design, what: str = "curves") -> Any:
         return attenuation_chart(design)
     if what == "curves":
         panels = [
-            tradeoff_chart(name, channel).properties(title=_short(name))
+            tradeoff_chart(name, [Chosen(channel, design.share_asked)]).properties(title=shortened(name))
             for name, channel in list(zip(design.names, design.channels, strict=True))[:MOST_CURVES]
         ]
         return altair().concat(*panels, columns=3)
@@ -265,7 +221,7 @@ def audit_chart(audit: Audit) -> Any:
     """Return how sure the best guess at a truth may become by one report, beside what it was before."""
     alt = altair()
     leaks = audit.attributes[:MOST_ROWS]
-    names = _short_names([leak.name for leak in leaks])
+    names = short_names([leak.name for leak in leaks])
     after, before = "after seeing one answer", "before, among equally likely"
     rows = [
         {"attribute": name, "guess": kind, "chance": chance, "before": 1 / leak.size, "after": leak.worst_posterior}
@@ -274,22 +230,24 @@ def audit_chart(audit: Audit) -> Any:
         if kind == after or not audit.prior_given  # of a prior that was given, only what follows is known
     ]
     scale = {"domain": [before, after]}
-    base = alt.Chart(alt.Data(values=rows)).encode(y=_names(alt, names))
+    base = alt.Chart(alt.Data(values=rows)).encode(y=names_axis(alt, names))
     x = alt.X(
         "chance:Q",
-        axis=_percent_axis(alt, "chance that a guess is right"),
+        axis=percent_axis(alt, "chance that a guess is right"),
         scale=alt.Scale(domain=[0, 1]),
     )
     lines = base.mark_rule(color=MUTED, strokeWidth=2).encode(x=x.copy(), x2="before:Q")
     points = base.mark_point(filled=True, size=90, opacity=1).encode(
         x=x,
-        color=alt.Color("guess:N", scale=alt.Scale(**scale, range=[MUTED, ORANGE]), legend=_legend(alt, columns=1)),
+        color=alt.Color(
+            "guess:N", scale=alt.Scale(**scale, range=[MUTED, ORANGE]), legend=legend_below(alt, columns=1)
+        ),
         shape=alt.Shape(
-            "guess:N", scale=alt.Scale(**scale, range=["circle", "diamond"]), legend=_legend(alt, columns=1)
+            "guess:N", scale=alt.Scale(**scale, range=["circle", "diamond"]), legend=legend_below(alt, columns=1)
         ),
         tooltip=["attribute:N", "guess:N", alt.Tooltip("chance:Q", format=".1%")],
     )
-    return (points if audit.prior_given else lines + points).properties(width=270, height={"step": 26})
+    return (points if audit.prior_given else lines + points).properties(width=WIDTH, height={"step": 26})
 
 
 # Estimates.
@@ -310,8 +268,9 @@ def estimate_chart(estimate: Estimate, level: float = 0.95) -> Any:
     lower, upper = estimate.interval(level)
     cells = shown_cells(estimate)
     axes = estimate.design.attributes
-    short = [_short_names(attribute.labels, max(_WIDEST // len(axes) - 2, 4)) for attribute in axes]
-    labels = _apart(" · ".join(of[code] for of, code in zip(short, codes, strict=True)) for codes in cells)
+    room = letters_for([attribute.labels for attribute in axes], WIDEST - 3 * (len(axes) - 1))
+    short = [short_names(attribute.labels, most) for attribute, most in zip(axes, room, strict=True)]
+    labels = apart(" · ".join(of[code] for of, code in zip(short, codes, strict=True)) for codes in cells)
     kinds = ["estimate", "unbiased"]
     both = estimate.method != "inverse"
     rows = [
@@ -332,9 +291,9 @@ def estimate_chart(estimate: Estimate, level: float = 0.95) -> Any:
 def relations_chart(found: Correlation, level: float = 0.95) -> Any:
     """Return Cramér's V of the strongest pairs, with intervals."""
     alt = altair()
-    pairs = strongest(found, MOST_ROWS // 2)
-    short = dict(zip(found.attributes, _short_names(found.attributes, _WIDEST // 2 - 2), strict=True))
-    labels = _apart(" × ".join(short[name] for name in pair.attributes) for pair in pairs)
+    pairs = strongest(found, MOST_PAIRS)
+    short = dict(zip(found.attributes, short_names(found.attributes, WIDEST // 2 - 3), strict=True))
+    labels = apart(" × ".join(short[name] for name in pair.attributes) for pair in pairs)
     rows = []
     for pair, label in zip(pairs, labels, strict=True):
         lower, upper = pair.interval("cramers_v", level)
@@ -356,12 +315,12 @@ def strongest(found: Correlation, most: int) -> list[Pair]:
 def _dots_and_whiskers(
     alt: Any, rows: list[dict[str, Any]], labels: list[str], kinds: list[str], title: str, *, percent: bool = False
 ) -> Any:
-    base = alt.Chart(alt.Data(values=rows)).encode(y=_names(alt, labels, field="cell"))
-    axis = _percent_axis(alt, title) if percent else alt.Axis(title=title, tickCount=5)
+    base = alt.Chart(alt.Data(values=rows)).encode(y=names_axis(alt, labels, field="cell"))
+    axis = percent_axis(alt, title) if percent else alt.Axis(title=title, tickCount=5)
     x = {"axis": axis, "scale": alt.Scale(zero=True, nice=True)}
     whiskers = base.mark_rule(color=MUTED, strokeWidth=2).encode(x=alt.X("lower:Q", **x), x2="upper:Q")
     scale = {"domain": kinds}
-    legend = _legend(alt) if len(kinds) > 1 else None
+    legend = legend_below(alt) if len(kinds) > 1 else None
     points = base.mark_point(filled=True, opacity=1).encode(
         x=alt.X("share:Q", **x),
         size=alt.condition("datum.value == 'unbiased'", alt.value(44), alt.value(100)),
@@ -369,7 +328,7 @@ def _dots_and_whiskers(
         shape=alt.Shape("value:N", scale=alt.Scale(**scale, range=["circle", "diamond"][: len(kinds)]), legend=legend),
         tooltip=["cell:N", "value:N", *(alt.Tooltip(f"{end}:Q", format=".4f") for end in ("share", "lower", "upper"))],
     )
-    return (whiskers + points).properties(width=270, height={"step": 22})
+    return (whiskers + points).properties(width=WIDTH, height={"step": 22})
 
 
 # What to expect.
@@ -415,9 +374,9 @@ def _by_order(
         line = alt.Chart(alt.Data(values=[{"limit": limit, "label": label}])).encode(y=alt.Y("limit:Q", **y))
         layers.append(line.mark_rule(color=ORANGE, strokeDash=[5, 3], strokeWidth=2))
         layers.append(
-            line.mark_text(color=ORANGE, align="left", baseline="middle", dx=6, fontSize=12, lineBreak="\n").encode(
-                x=alt.value(width), text="label:N"
-            )
+            line.mark_text(
+                color=ORANGE, align="left", baseline="middle", dx=6, fontSize=LETTERS, lineBreak="\n"
+            ).encode(x=alt.value(width), text="label:N")
         )
     return alt.layer(*layers).properties(width=width, height=200)
 
@@ -429,60 +388,3 @@ def _ends(order: Order) -> Iterable[tuple[str, float]]:
 def _decades(low: float, high: float) -> list[float]:
     decades = list(range(round(math.log10(low)), round(math.log10(high)) + 1))
     return [10.0**power for power in decades[:: max(1, len(decades) // 6)]]
-
-
-# What charts share.
-
-
-def _names(alt: Any, names: Sequence[str], field: str = "attribute") -> Any:
-    """Return a vertical axis of names in their order, each with its label."""
-    axis = alt.Axis(title=None, labelOverlap=False, ticks=False, domain=False, labelPadding=8)
-    return alt.Y(f"{field}:N", sort=None, axis=axis, scale=alt.Scale(domain=list(names)))
-
-
-def _percent_axis(alt: Any, title: str | None) -> Any:
-    return alt.Axis(title=title, format="~%", tickCount=5)
-
-
-def _legend(alt: Any, columns: int = 2) -> Any:
-    return alt.Legend(title=None, orient="bottom", columns=columns)
-
-
-def _percent(share: float) -> str:
-    return f"{share:.0%}" if round(share, 2) < 1 or share == 1 else f"{share:.3%}"
-
-
-def _short(text: str, most: int = 28) -> str:
-    """Return a text without its middle where it is too long: names often differ at their ends.
-
-    Examples
-    --------
-    >>> _short("How often do you smoke?", 15)
-    'How ofte…smoke?'
-    """
-    if len(text) <= most:
-        return text
-    tail = (most - 1) * 3 // 7
-    return f"{text[: most - 1 - tail]}…{text[len(text) - tail :]}"
-
-
-def _short_names(names: Sequence[str], most: int = _WIDEST) -> list[str]:
-    """Return names that fit beside a chart; numbered where they would look the same."""
-    short = [_short(name, most) for name in names]
-    if len(set(short)) == len(set(names)):
-        return _apart(short)
-    return [
-        name if name == brief else f"{number}. {_short(name, max(most - len(f'{number}. '), 2))}"
-        for number, (name, brief) in enumerate(zip(names, short, strict=True), start=1)
-    ]
-
-
-def _apart(labels: Iterable[str]) -> list[str]:
-    """Return labels that all differ: those that look the same get a space that nobody sees."""
-    seen: dict[str, int] = {}
-    result = []
-    for label in labels:
-        again = seen.get(label, 0)
-        seen[label] = again + 1
-        result.append(label + "\u200b" * again)
-    return result

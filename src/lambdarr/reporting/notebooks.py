@@ -9,6 +9,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from lambdarr.reporting.markup import table, text
+from lambdarr.reporting.words import asked_in_words
 
 if TYPE_CHECKING:
     from lambdarr.association import Correlation
@@ -34,6 +35,7 @@ def design_html(design: Design) -> str:
         f"{len(rows) - _MOST:,} more attributes are not shown." if len(rows) > _MOST else "",
         f"Released unrandomized: {', '.join(design.released)}." if design.released else "",
         f"Missing values are public: {', '.join(design.public_missing)}." if design.public_missing else "",
+        f"{asked_in_words(design)}An attribute's row is about an answer that is given." if design.is_sampled else "",
     )
 
 
@@ -72,7 +74,7 @@ def estimate_html(estimate: Estimate, level: float = 0.95) -> str:
         numbers = (estimate.values[codes], estimate.unbiased[codes], estimate.standard_errors[codes])
         names = (label[code] for label, code in zip(labels, codes, strict=True))
         rows.append((*names, *(f"{number:.2%}" for number in numbers), f"{lower[codes]:.2%} … {upper[codes]:.2%}"))
-    headings = (*estimate.attributes, "estimate", "unbiased", "s.e.", f"{100 * level:g} % interval")
+    headings = (*estimate.attributes, "estimate", "unbiased", "s.e.", f"{100 * level:g}% interval")
     caption = f"{' × '.join(estimate.attributes)}: {estimate.n:,} reports, {estimate.inference}"
     more = estimate.values.size - len(rows)
     return table(caption, headings, rows, names=len(estimate.attributes)) + _notes(
@@ -84,7 +86,7 @@ def estimate_html(estimate: Estimate, level: float = 0.95) -> str:
 def answer_html(answer: Answer, level: float = 0.95) -> str:
     """Return an answer as a table of one row."""
     lower, upper = answer.interval(level)
-    headings = ("value", "s.e.", f"{100 * level:g} % interval", "reports")
+    headings = ("value", "s.e.", f"{100 * level:g}% interval", "reports")
     row = (f"{answer.value:.4f}", f"{answer.standard_error:.4f}", f"{lower:.4f} … {upper:.4f}", f"{answer.n:,}")
     return table(f"Answer, {answer.inference}", headings, [row], names=0)
 
@@ -97,7 +99,7 @@ def correlation_html(found: Correlation, level: float = 0.95) -> str:
         measures = (pair.cramers_v, pair.correlation.value, pair.mutual_information)
         v, correlation, bits = ("–" if math.isnan(number) else f"{number:.3f}" for number in measures)
         rows.append((*pair.attributes, v, f"{lower:.3f} … {upper:.3f}", correlation, bits, f"{pair.p_value:.3g}"))
-    headings = ("first", "second", "Cramér's V", f"{100 * level:g} % interval", "correlation", "bits shared", "p")
+    headings = ("first", "second", "Cramér's V", f"{100 * level:g}% interval", "correlation", "bits shared", "p")
     more = len(found.pairs) - len(rows)
     shown = table(f"How attributes go together: {found.n:,} reports, {found.inference}", headings, rows, names=2)
     return shown + _notes(f"{more:,} more pairs: to_frame() has all." if more else "")
@@ -105,30 +107,57 @@ def correlation_html(found: Correlation, level: float = 0.95) -> str:
 
 def design_plot(design: Design, what: str) -> Any:
     """Return an Altair chart of a design."""
-    from lambdarr.reporting import charts
+    from lambdarr.reporting import charts, drawing
 
-    return charts.finished(charts.design_chart(design, what))
+    chart = charts.design_chart(design, what)
+    titles = {
+        "curves": ("What another λ would do", charts.MOST_CURVES),
+        "map": ("Share of each covariance that the reports keep", charts.MOST_MAPPED),
+        "answers": ("How many answers are true", charts.MOST_ROWS),
+    }
+    title, most = titles[what]
+    return drawing.finished(drawing.titled(chart, title, _first(most, len(design.names))))
 
 
 def audit_plot(audit: Audit) -> Any:
     """Return an Altair chart of an audit."""
-    from lambdarr.reporting import charts
+    from lambdarr.reporting import charts, drawing
 
-    return charts.finished(charts.audit_chart(audit))
+    cut = _first(charts.MOST_ROWS, len(audit.attributes))
+    return drawing.finished(drawing.titled(charts.audit_chart(audit), "How sure a guess becomes by one answer", cut))
 
 
 def estimate_plot(estimate: Estimate, level: float) -> Any:
     """Return an Altair chart of an estimate."""
-    from lambdarr.reporting import charts
+    from lambdarr.reporting import charts, drawing
 
-    return charts.finished(charts.estimate_chart(estimate, level))
+    shown, cells = len(charts.shown_cells(estimate)), estimate.values.size
+    chart = drawing.titled(
+        charts.estimate_chart(estimate, level),
+        " × ".join(drawing.short_names(estimate.attributes)),
+        f"{estimate.n:,} reports; {100 * level:g}% intervals of the unbiased values",
+        f"only the {shown} largest of {cells:,} cells" if shown < cells else "",
+    )
+    return drawing.finished(chart)
 
 
 def correlation_plot(found: Correlation, level: float) -> Any:
     """Return an Altair chart of how attributes go together."""
-    from lambdarr.reporting import charts
+    from lambdarr.reporting import charts, drawing
 
-    return charts.finished(charts.relations_chart(found, level))
+    known = len(charts.strongest(found, len(found.pairs)))
+    cut = f"only the surest {charts.MOST_PAIRS} of {known} pairs" if known > charts.MOST_PAIRS else ""
+    chart = drawing.titled(
+        charts.relations_chart(found, level),
+        "How attributes go together",
+        f"{found.n:,} reports; {100 * level:g}% intervals",
+        cut,
+    )
+    return drawing.finished(chart)
+
+
+def _first(most: int, count: int) -> str:
+    return f"only the first {most} of {count} attributes" if count > most else ""
 
 
 def _epsilon(epsilon: float) -> str:

@@ -7,7 +7,6 @@ policy. What a chart shows is also a table. Reports go in as counts: the page ho
 from __future__ import annotations
 
 import datetime
-import itertools
 import os
 import shlex
 from importlib.resources import files
@@ -15,37 +14,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import lambdarr
-from lambdarr.reporting import charts, sections
+from lambdarr.reporting import design_sections as of_design
+from lambdarr.reporting import drawing, findings
+from lambdarr.reporting import result_sections as of_results
 from lambdarr.reporting.markup import text
-from lambdarr.reporting.sections import Found
 from lambdarr.reporting.words import size_in_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import ArrayLike
 
     from lambdarr.designs import Design
     from lambdarr.estimation import Inference
-
-MOST_SINGLE = 24
-"""One-way tables that are estimated where none are asked for."""
-
-MOST_PAIRS = 4
-"""Tables of pairs that are estimated where none are asked for: those whose dependence is surest."""
-
-MOST_RELATED = 20
-"""Attributes whose pairs are related: 190 pairs."""
-
-LARGEST_RELATED = 50
-"""Categories of the largest attribute that is related to others."""
-
-LARGEST_SINGLE = 1_000
-"""Categories of the largest attribute that is estimated without being asked for."""
+    from lambdarr.reporting.findings import Found
+    from lambdarr.waves import Wave
 
 
 def report(
-    design: Design,
+    design: Design | None = None,
     output: str | os.PathLike[str] | None = None,
     *,
     reports: Any = None,
@@ -62,12 +49,13 @@ def report(
 
     Parameters
     ----------
-    design : Design
-        The design.
+    design : Design, optional
+        The design, unless it is beside the reports.
     output : path, optional
         Where to write the page as well; it appears when it is complete, or not at all.
-    reports : table or path, optional
-        Randomized records. With them the report has estimates, relations, and where the noise wins.
+    reports : table, path or list of (reports, Design), optional
+        Randomized records; or several tables of them, each with the design it was made with. With them the report has
+        estimates, relations, and where the noise wins.
     tables : iterable of iterables of str, optional
         The tables to estimate; by default that of every attribute, and of the pairs whose dependence is surest.
     inference : {"population", "finite"}
@@ -95,132 +83,108 @@ def report(
     from lambdarr.designs import check_design, listed
     from lambdarr.intervals import deviations
     from lambdarr.sinks import check_target, replacing
+    from lambdarr.surveys import Survey
+    from lambdarr.waves import waves_of
 
-    check_design(design)
-    if design.is_sampled:
-        msg = "the report does not speak of designs that ask a part of the attributes yet; show and audit do"
-        raise lambdarr.DesignError(msg)
+    survey = Survey(weights, strata, clusters)
+    waves: list[Wave] = [] if reports is None else waves_of(reports, design, survey)
+    if not waves:
+        check_design(design)
+    designs: list[Any] = [wave.design for wave in waves] or [design]
     if output is not None and Path(output).suffix.lower() not in (".html", ".htm"):
         msg = f"the report is an HTML page; the ending of {output} must be .html"
         raise lambdarr.DesignError(msg)
-    charts.altair()  # what is missing is told before the work
+    drawing.altair()  # what is missing is told before the work
     deviations(level)
     asked = None if tables is None else [listed(names) for names in ([tables] if isinstance(tables, str) else tables)]
     path = None if output is None else Path(output)
     if path is not None:
-        check_target(path, force=force, sources=[Path(reports)] if isinstance(reports, str | os.PathLike) else [])
-    found = None
-    if reports is not None:
-        survey = {"weights": weights, "strata": strata, "clusters": clusters}
-        found = _found(design, reports, asked, survey, inference)
-    elif tables is not None or weights is not None or strata is not None or clusters is not None:
+        read = [Path(wave.reports) for wave in waves if isinstance(wave.reports, str | os.PathLike)]
+        check_target(path, force=force, sources=read)
+    if not waves and any(given is not None for given in (tables, weights, strata, clusters)):
         msg = "tables, weights, strata and clusters are about reports; give reports as well"
         raise lambdarr.DataError(msg)
-    again = _Again.of(reports, asked, inference, weights, strata, clusters, level)
-    page = _page(design, found, again, level, title)
+    found = findings.find(waves, asked, inference) if waves else None
+    again = _Again.of(waves, asked, inference, survey, level)
+    page = _page(designs, found, again, level, title)
     if path is not None:
         with replacing(path, force=force) as file:
             file.write(page.encode())
     return page
 
 
-def _found(
-    design: Design,
-    reports: Any,
-    asked: list[tuple[str, ...]] | None,
-    survey: dict[str, Any],
-    inference: Inference,
-) -> Found:
-    """Estimate and relate, from one pass over the reports."""
-    from lambdarr.association import related
-    from lambdarr.estimation import independent_reports
-    from lambdarr.tabulation import tallies
-
-    sizes = dict(zip(design.names, (channel.size for channel in design.channels), strict=True))
-    single = [(name,) for name, size in sizes.items() if size <= LARGEST_SINGLE][:MOST_SINGLE]
-    relatable = [name for name, size in sizes.items() if size <= LARGEST_RELATED][:MOST_RELATED]
-    pairs = list(itertools.combinations(relatable, 2))
-    only_estimated = only_related = ""
-    if asked is None and len(single) < len(sizes):
-        only_estimated = f"Of {len(sizes)} attributes, {len(single)} are estimated; ask for the others by name."
-    if len(relatable) < len(sizes):
-        only_related = f"Of {len(sizes)} attributes, {len(relatable)} are looked at here."
-    wanted = single if asked is None else asked
-    counted = tallies(reports, design, [*wanted, *pairs], **survey)
-    own, of_pairs = counted[: len(wanted)], counted[len(wanted) :]
-    relations = None
-    if pairs:
-        by_pair = dict(zip(pairs, of_pairs, strict=True))
-        relations = related([[(counts, design)] for counts in of_pairs], design.select(relatable), inference=inference)
-        if asked is None:
-            own += [by_pair[pair.attributes] for pair in charts.standing_out(relations)[:MOST_PAIRS]]
-    estimates = [lambdarr.estimate(counts, design, inference=inference) for counts in own]
-    independent = max((independent_reports(counts) for counts in counted), default=1.0)
-    most = max((counts.n for counts in counted), default=0)
-    return Found(estimates, relations, inference, most, independent, only_estimated, only_related)
-
-
 class _Again(NamedTuple):
     """How to have the same numbers again."""
 
-    reports: str | None
+    reports: list[str]
     options: list[str]
     tables: list[str]
 
     @classmethod
-    def of(
-        cls, reports: Any, asked: Any, inference: str, weights: Any, strata: Any, clusters: Any, level: float
-    ) -> _Again:
+    def of(cls, waves: Sequence[Wave], asked: Any, inference: str, survey: Any, level: float) -> _Again:
         """Return what can be said on the command line; of a path only the name, which betrays nobody's folders."""
-        name = None
-        if reports is not None:
-            name = Path(reports).name if isinstance(reports, str | os.PathLike) else "reports.csv"
+        names = [
+            Path(wave.reports).name if isinstance(wave.reports, str | os.PathLike) else _numbered("reports.csv", number)
+            for number, wave in enumerate(waves, start=1)
+        ]
         options = ["--inference", inference] if inference != "population" else []
-        for option, given in (("--weights", weights), ("--strata", strata), ("--clusters", clusters)):
+        for option, given in zip(("--weights", "--strata", "--clusters"), survey[:3], strict=True):
             options += [option, given] if isinstance(given, str) else []
         options += ["--level", f"{level:g}"] if level != 0.95 else []
-        return cls(name, options, [",".join(names) for names in asked or []])
+        for number, name in enumerate(names[1:], start=2):
+            options += ["--wave", f"{name}={_numbered('design.json', number)}"]
+        return cls(names, options, [",".join(names) for names in asked or []])
 
-    def commands(self, found: Found | None) -> list[str]:
+    def commands(self, designs: list[str], found: Found | None) -> list[str]:
         """Return the commands that give the numbers of the page, and the page."""
-        lines = [["show", "design.json"], ["audit", "design.json"]]
-        if self.reports is not None and found is not None:
+        lines = [[verb, name] for name in designs for verb in ("show", "audit")]
+        if found is not None:
             tables = [part for estimate in found.estimates for part in ("-t", ",".join(estimate.attributes))]
             if tables:
-                lines.append(["estimate", self.reports, "-d", "design.json", *tables, *self.options])
-            if found.relations is not None:
+                lines.append(["estimate", self.reports[0], "-d", designs[0], *tables, *self.options])
+            # correlate refuses a pair that nobody answered
+            if found.relations is not None and not any(len(names) == 2 for names in found.unanswered):
                 columns = ["--columns", ",".join(found.relations.attributes)]
-                lines.append(["correlate", self.reports, "-d", "design.json", *columns, *self.options])
+                lines.append(["correlate", self.reports[0], "-d", designs[0], *columns, *self.options])
         asked = [part for names in self.tables for part in ("-t", names)]
-        data = [] if self.reports is None else [self.reports]
-        lines.append(["report", "design.json", *data, "-o", "report.html", *asked, *self.options])
+        lines.append(["report", designs[0], *self.reports[:1], "-o", "report.html", *asked, *self.options])
         return [shlex.join(["lambdarr", *line]) for line in lines]
+
+
+def _numbered(name: str, number: int) -> str:
+    """Return the name of a file of the first wave, or of a later one."""
+    return name if number == 1 else name.replace(".", f"-{number}.")
 
 
 # The page.
 
 
-def _page(design: Design, found: Found | None, again: _Again, level: float, title: str) -> str:
+def _page(designs: Sequence[Design], found: Found | None, again: _Again, level: float, title: str) -> str:
     """Return the whole page."""
-    audit = lambdarr.audit(design)
     today = datetime.datetime.now(datetime.UTC).date()
+    names = [_numbered("design.json", number) for number in range(1, len(designs) + 1)]
+    commands = again.commands(names, found)
     parts = [
-        ("design", "The design in words", sections.words_section(design)),
-        ("curves", "What another λ would do", sections.curves_section(design)),
-        ("map", "What is left of relations", sections.map_section(design)),
+        ("design", "The design in words", of_design.words_section(designs, () if found is None else found.reports)),
+        ("curves", "What another λ would do", of_design.curves_section(designs)),
+        ("map", "What is left of relations", of_design.map_section(designs)),
     ]
-    if found is not None and found.estimates:
-        parts.append(("estimates", "What the answers say", sections.estimates_section(found, level)))
+    if found is not None and (found.estimates or found.unanswered):
+        parts.append(("estimates", "What the answers say", of_results.estimates_section(found, level)))
     if found is not None and found.relations is not None:
-        relations = sections.relations_section(found.relations, found.only_related, level)
-        parts.append(("relations", "What goes together", relations))
+        parts.append(("relations", "What goes together", of_results.relations_section(found, level)))
     parts += [
-        ("noise", "Where the noise wins", sections.noise_section(design, found)),
-        ("audit", "What one answer gives away", sections.audit_section(audit)),
-        ("again", "How to get the same numbers", sections.reproduce_section(design, found, again.commands(found))),
+        ("noise", "Where the noise wins", of_results.noise_section(designs, found)),
+        ("audit", "What one answer gives away", of_design.audit_section(designs)),
+        (
+            "again",
+            "How to get the same numbers",
+            of_design.reproduce_section(designs, commands, names, data=found is not None),
+        ),
     ]
     made = f"{today.day} {today:%B %Y}"
-    about = f"{size_in_words(design)}" + ("" if found is None else f" · {sections.reports_in_words(found)}")
+    about = size_in_words(designs) + ("" if found is None else f" · {of_results.reports_in_words(found)}")
+    doubts = "" if found is None else of_results.doubts(found)
     links = "".join(f'<li><a href="#{key}">{text(heading)}</a></li>' for key, heading, _ in parts)
     body = "".join(
         f'<section id="{key}" aria-labelledby="{key}-heading"><h2 id="{key}-heading">{number}. {text(heading)}</h2>'
@@ -237,7 +201,7 @@ def _page(design: Design, found: Found | None, again: _Again, level: float, titl
         f'<title>{text(title)}</title><link rel="icon" href="data:,">'
         f"<style>{_style()}</style></head>\n<body>"
         f'<header><h1>{text(title)}</h1><p class="made">{text(about)} · <time datetime="{today}">{made}</time></p>'
-        f'<nav aria-label="Contents"><ol>{links}</ol></nav></header>\n<main>{body}</main>\n'
+        f'<nav aria-label="Contents"><ol>{links}</ol></nav>{doubts}</header>\n<main>{body}</main>\n'
         f"<footer><p>Made with lambdarr {lambdarr.__version__} on {made}. This page holds no one's answers, and loads "
         "nothing from anywhere.</p></footer></body></html>\n"
     )
