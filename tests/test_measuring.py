@@ -21,7 +21,7 @@ from scipy import stats
 from typer.testing import CliRunner
 
 import lambdarr as lr
-from lambdarr import checks, measuring, sampling
+from lambdarr import checks, measuring, observing, sampling
 from lambdarr.cli import app
 from lambdarr.reporting.measurements import measurement_sentences
 from tests import samplers
@@ -162,7 +162,7 @@ def test_bound_exceeds_epsilon_no_more_often_than_its_confidence_allows(size, la
         def report(truths, rng=rng):
             return sampling.reports_from_words(truths, rng.words(len(truths)), design.channels[0])
 
-        seen = checks.Observed(design.attributes[0], design.channels[0], np.arange(size))
+        seen = observing.Observed(design.attributes[0], design.channels[0], np.arange(size))
         truths = np.arange(2_000, dtype=np.int32) % size
         seen.add(truths, report(truths), large=True)
         found = measuring._bound(seen, 0.05 / (2 * size**2))
@@ -206,7 +206,7 @@ def test_p_values_of_right_counts_are_no_smaller_than_uniform_ones():
     channel, rng, found = lr.Channel(4, 0.4), lr.SeededWords(9), []
     attribute = lr.Attribute("a", range(4))
     for _ in range(120):
-        seen = checks.Observed(attribute, channel, np.arange(4))
+        seen = observing.Observed(attribute, channel, np.arange(4))
         truths = (rng.words(400) % 4).astype(np.int32)
         for _ in range(2):
             seen.add(truths, sampling.reports_from_words(truths, rng.words(400), channel), large=True)
@@ -524,8 +524,3 @@ def leaking(how):
 def test_redraws_from_the_data_are_caught(how):
     assert not lr.measure(FOUR, leaking(how), mode="table", draws=50_000).passed
     assert lr.measure(FOUR, leaking("not"), mode="table", draws=50_000).passed
-
-
-def test_designs_that_ask_a_part_are_refused_plainly():
-    with pytest.raises(lr.DesignError, match="does not cover designs that ask a part"):
-        lr.measure(lr.design({"a": [0, 1], "b": [0, 1]}, lam=0.5, asked=1))

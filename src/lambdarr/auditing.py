@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lambdarr import kronecker
 from lambdarr.conditions import probabilities_of
 from lambdarr.designs import check_design
 from lambdarr.errors import DesignError
@@ -77,6 +77,11 @@ class Together:
         The chance that the best guess of it is right, before and after seeing the whole report.
     worst_posterior : float
         The highest probability of any of its categories that a whole report can leave an observer with.
+
+    Notes
+    -----
+    Where respondents answer m′ of the attributes, a report has these alone. Both numbers after it are then for those m′
+    of the prior's attributes that tell most, each for its own worst set.
     """
 
     name: str
@@ -298,11 +303,6 @@ def _marginals(prior: Estimate) -> dict[str, Prior]:
 
 def _together(design: Design, prior: Estimate) -> tuple[Together, ...]:
     """Return what a whole report tells about each attribute of a joint prior, and about the record."""
-    if design.is_sampled:
-        msg = (
-            "a joint prior is not supported for designs that ask a part of the attributes; give one for each attribute"
-        )
-        raise DesignError(msg)
     part = design.select(prior.attributes)
     pi = project_to_simplex(prior.values)
     if pi.shape != tuple(channel.size for channel in part.channels):
@@ -311,21 +311,28 @@ def _together(design: Design, prior: Estimate) -> tuple[Together, ...]:
     if pi.size > MOST_TOGETHER:
         msg = f"a joint prior of {pi.size:,} cells is larger than {MOST_TOGETHER:,}; estimate fewer attributes"
         raise DesignError(msg)
-    both = pi.ravel()[:, None] * kronecker.dense(part.channels)  # truth × report
-    reported = both.sum(axis=0)
-    seen = reported > 0
+    # more answers never tell less, so the worst sets have as many of the prior's attributes as anyone is asked
+    sets = combinations(range(pi.ndim), min(design.asked or pi.ndim, pi.ndim))
+    before = _beliefs(pi, part.channels, asked=())[:, 0]
+    after = np.max([_beliefs(pi, part.channels, asked) for asked in sets], axis=0)
+    names = (*part.names, "joint")
+    return tuple(Together(name, *map(float, numbers)) for name, *numbers in zip(names, before, *after.T, strict=True))
+
+
+def _beliefs(pi: NDArray[np.float64], channels: Sequence[Channel], asked: Sequence[int]) -> NDArray[np.float64]:
+    """Return the best guess and the highest belief about each attribute, and the record, after a report of some."""
+    P: NDArray[np.float64] = np.ones((1, 1))
+    for axis, channel in enumerate(channels):
+        # who is not asked has one report, whatever the truth
+        P = np.kron(P, channel.matrix() if axis in asked else np.ones((channel.size, 1)))
+    both = pi[..., None] * P.reshape(*pi.shape, -1)  # truth × report
+    reported = both.sum(axis=tuple(range(pi.ndim)))
     found = []
-    for axis, name in [*enumerate(part.names), (None, "joint")]:
-        if axis is None:
-            of_truth, before = both, pi.ravel()
-        else:
-            codes = np.indices(pi.shape).reshape(pi.ndim, -1)[axis]
-            of_truth = np.stack([both[codes == code].sum(axis=0) for code in range(pi.shape[axis])])
-            before = of_truth.sum(axis=1)
-        best = of_truth.max(axis=0)
-        worst = float((best[seen] / reported[seen]).max())
-        found.append(Together(name, float(before.max()), float(best.sum()), worst))
-    return tuple(found)
+    for axis in (*range(pi.ndim), None):
+        others = () if axis is None else tuple(other for other in range(pi.ndim) if other != axis)
+        best = both.sum(axis=others).reshape(-1, reported.size).max(axis=0)
+        found.append((best.sum(), (best[reported > 0] / reported[reported > 0]).max()))
+    return np.array(found)
 
 
 def _release(design: Design, truths: Any) -> Release:

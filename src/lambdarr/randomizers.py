@@ -245,12 +245,20 @@ def _codes_of_table(reports: Any, design: Design, rows: int) -> list[Codes]:
         first_row = 1
         for batch in source.batches(design.names, encoded=design.names):
             for attribute, column, piece in zip(design.attributes, batch.columns, pieces, strict=True):
-                piece.append(encode(attribute, column, as_text=source.as_text, first_row=first_row))
+                piece.append(
+                    encode(
+                        attribute,
+                        column,
+                        as_text=source.as_text,
+                        first_row=first_row,
+                        sampled=design.is_sampled,
+                    )
+                )
             first_row += batch.num_rows
     codes_of = [np.concatenate(each) if each else np.empty(0, dtype=np.int32) for each in pieces]
     _check_rows(len(codes_of[0]), rows)
     for attribute, codes in zip(design.attributes, codes_of, strict=True):
-        if attribute.missing_is_public and codes.min() < 0:
+        if not design.is_sampled and codes.min() < 0:
             raise _null(attribute)
     return codes_of
 
@@ -276,11 +284,12 @@ def _codes_of_records(reports: Any, design: Design, rows: int) -> list[Codes]:
             raise DataError(msg)
         if report.keys() != set(design.names):
             _check_columns(list(report), design)
-    return [_column(attribute, reports) for attribute in design.attributes]
+    return [_column(attribute, reports, sampled=design.is_sampled) for attribute in design.attributes]
 
 
-def _column(attribute: Attribute, reports: list[Mapping[str, Any]]) -> Codes:
-    known: dict[tuple[type, Any], int] = {}
+def _column(attribute: Attribute, reports: list[Mapping[str, Any]], *, sampled: bool) -> Codes:
+    # where some are not asked None says so, and a missing category is its text
+    known: dict[tuple[type, Any], int] = {(type(None), None): ABSENT} if sampled else {}
     codes = np.empty(len(reports), dtype=np.int32)
     for row, report in enumerate(reports):
         value = report[attribute.name]
@@ -295,7 +304,7 @@ def _column(attribute: Attribute, reports: list[Mapping[str, Any]]) -> Codes:
                 f"{row + 1:,} of a call, is none of its {attribute.size} categories"
             )
             raise DataError(msg) from None
-        if code == ABSENT:
+        if code == ABSENT and not sampled:
             raise _null(attribute)
         codes[row] = code
     return codes
