@@ -6,6 +6,7 @@ Randomizers that cannot be seeded (single records, the client) fail a run of the
 
 import dataclasses
 import functools
+import io
 import json
 import math
 import threading
@@ -17,13 +18,15 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 from scipy import stats
 from typer.testing import CliRunner
 
 import lambdarr as lr
 from lambdarr import checks, measuring, observing, sampling
 from lambdarr.cli import app
-from lambdarr.reporting.measurements import measurement_sentences
+from lambdarr.reporting.designs import audit_table
+from lambdarr.reporting.measurements import measurement_sentences, measurement_table
 from tests import samplers
 from tests.statistics import FALSE_ALARM
 from tests.strategies import design_of
@@ -39,6 +42,8 @@ MIXED = lr.design(
     lam={"smokes": 0.6, "income": 0.2, "region": 0.4, "sex": 1.0},
     keep=["id"],
 )
+
+WIDE = lr.design({"a_name_that_is_much_longer_than_most": range(3)} | {f"q{j}": range(20) for j in range(9)}, lam=0.9)
 
 
 # Right randomizers.
@@ -292,6 +297,31 @@ def test_progress_counts_to_the_end():
     lr.measure(DESIGN, draws=5_000, rng=lr.SeededWords(1), progress=told.append)
     assert told[-1] == 5_000
     assert told == sorted(told)
+
+
+def test_notebooks_and_repr_show_it_in_short():
+    found = lr.measure(MIXED, draws=5_000, rng=lr.SeededWords(1))
+    assert repr(found).startswith("<Measurement of lambdarr (table): passed, ε ≥ ")
+    assert len(repr(found)) < 100
+    shown = found._repr_html_()
+    for said in ("<table>", "smokes", "∞", "positions", "5,000 made-up records", "Passed"):
+        assert said in shown
+    failed = lr.measure(DESIGN, lambda records: records, draws=2_000)
+    assert "failed" in repr(failed)
+    assert "Failed: &#x27;vote&#x27; is reported as" in failed._repr_html_()
+
+
+def test_tables_show_every_number_in_80_columns():
+    measured, audited = lr.measure(WIDE, lambda records: records, draws=2_000), lr.audit(WIDE)
+    for table, number in (
+        (measurement_table(measured), f"{measured.joint.bound:.4f}"),
+        (audit_table(audited), f"× {audited.joint.guess_gain:.3g}"),
+    ):
+        page = io.StringIO()
+        Console(file=page, width=80).print(table)
+        assert "…" not in page.getvalue()
+        assert max(map(len, page.getvalue().splitlines())) <= 80
+        assert number in page.getvalue()
 
 
 # Endpoints.

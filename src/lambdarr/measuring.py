@@ -79,7 +79,7 @@ class Bound:
         return self.bound / self.epsilon
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Measurement:
     """A measured audit: what a randomizer did, beside what its design states.
 
@@ -111,6 +111,11 @@ class Measurement:
     confidence: float
     false_alarm: float
 
+    def __repr__(self) -> str:
+        outcome = "passed" if self.passed else "failed"
+        bound = f"ε ≥ {self.joint.bound:.4g}, stated {self.joint.epsilon:.4g}"
+        return f"<Measurement of {self.randomizer}: {outcome}, {bound}, {self.draws:,} draws>"
+
     @property
     def passed(self) -> bool:
         """Whether every check passed."""
@@ -140,6 +145,11 @@ class Measurement:
             values_of["share"] = bound.share
             values_of["epsilon"] = bound.epsilon if math.isfinite(bound.epsilon) else None
         return {**values, "passed": self.passed, "reason": self.reason}
+
+    def _repr_html_(self) -> str:
+        from lambdarr.reporting.notebooks import measurement_html
+
+        return measurement_html(self)
 
 
 def measure(
