@@ -9,6 +9,7 @@ import functools
 import io
 import json
 import math
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -23,7 +24,7 @@ from scipy import stats
 from typer.testing import CliRunner
 
 import lambdarr as lr
-from lambdarr import checks, measuring, observing, sampling
+from lambdarr import checks, endpoints, measuring, observing, sampling
 from lambdarr.cli import app
 from lambdarr.reporting.designs import audit_table
 from lambdarr.reporting.measurements import measurement_sentences, measurement_table
@@ -330,7 +331,10 @@ def test_tables_show_every_number_in_80_columns():
 class _Endpoint(BaseHTTPRequestHandler):
     def do_POST(self):
         records = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        status, body = self.server.answer(records)
+        answer = self.server.answer(records)
+        if answer is None:  # hang up
+            return
+        status, body = answer
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -372,9 +376,15 @@ def test_broken_endpoint_is_caught(endpoint):
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        ((500, b"left"), "status 500"),
-        ((200, b"<html>left"), "no JSON"),
-        ((200, b'{"vote": "left"}'), "list of records, got dict"),
+        ((500, b"left"), "status 500; it failed; its own log"),
+        ((404, b"left"), "status 404; there is nothing at this path"),
+        ((405, b"left"), "status 405; it does not take POST"),
+        ((403, b"left"), "status 403; it does not let"),
+        ((422, b"left"), "status 422; it must take a JSON array"),
+        ((308, b"left"), "status 308; it is elsewhere"),
+        ((200, b"<html>left"), "no JSON; is it the right address"),
+        ((200, b""), "this is empty"),
+        ((200, b'{"vote": "left"}'), "an array of objects, got dict"),
         ((200, b"[]"), "a report for every record, got 0"),
     ],
 )
@@ -387,8 +397,27 @@ def test_endpoint_that_answers_nonsense_is_refused(endpoint, answer, says):
 
 def test_endpoint_that_cannot_be_reached_is_told(endpoint):
     address = endpoint.address.replace(str(endpoint.server_port), "1")
-    with pytest.raises(lr.SourceError, match=r"cannot reach http://127\.0\.0\.1:1/randomize"):
+    with pytest.raises(lr.SourceError, match=r"cannot reach http://127\.0\.0\.1:1/randomize: nothing listens there"):
         lr.measure(DESIGN, address, draws=2_000)
+    with pytest.raises(lr.SourceError, match=r"there is no such host|nothing listens"):
+        lr.measure(DESIGN, "http://nowhere.invalid/", draws=2_000)
+    with pytest.raises(lr.SourceError, match=r"certificate is not trusted|broke off without an answer"):
+        lr.measure(DESIGN, endpoint.address.replace("http", "https"), draws=2_000)
+
+
+def test_endpoint_that_takes_too_long_is_told(endpoint, monkeypatch):
+    monkeypatch.setattr(endpoints, "SECONDS", 0.2)
+    done = threading.Event()
+    endpoint.answer = lambda _: done.wait(5) and None
+    with pytest.raises(lr.SourceError, match=r"no answer to \d+ records within 0.2 seconds"):
+        lr.measure(DESIGN, endpoint.address, draws=2_000)
+    done.set()
+
+
+def test_endpoint_that_hangs_up_is_told(endpoint):
+    endpoint.answer = lambda _: None
+    with pytest.raises(lr.SourceError, match="broke off without an answer"):
+        lr.measure(DESIGN, endpoint.address, draws=2_000)
 
 
 # Refusals.
@@ -401,12 +430,16 @@ def _raises(records):
 @pytest.mark.parametrize(
     ("function", "mode", "says"),
     [
-        (_raises, "records", "raised KeyError"),
         (lambda records: records[1:], "records", "a report for every record"),
         (lambda records: [{"vote": r["vote"]} for r in records], "records", "no 'drugs'"),
         (lambda records: [r | {"left": 1} for r in records], "records", "more columns"),
         (lambda records: [r | {"vote": "leftish"} for r in records], "records", "none of its 3 categories"),
-        (lambda records: [r | {"drugs": 1} for r in records], "records", "none of its 2 categories"),
+        (lambda records: [r | {"drugs": 1} for r in records], "records", "none of its 2 categories; it is of type int"),
+        (
+            lambda records: [r | {"drugs": "true"} for r in records],
+            "records",
+            "it is 'true', of type str, where True is",
+        ),
         (lambda records: [r | {"vote": ["left"]} for r in records], "records", "none of its 3 categories"),
         (lambda records: ["left" for _ in records], "records", "one is of type str"),
         (lambda records: None, "records", "got NoneType"),
@@ -423,6 +456,35 @@ def test_function_that_returns_something_else_is_refused(function, mode, says):
     with pytest.raises(lr.DataError, match=says) as caught:
         lr.measure(DESIGN, function, mode=mode, draws=2_000)
     assert "left" not in str(caught.value)
+
+
+def test_text_of_a_number_is_told_from_the_number():
+    design = lr.design({"income": [1, 2, 3], "code": ["01", "2"]}, lam=0.5)
+    for name, value, says in (("income", "3", "it is '3', of type str, where 3 is meant"), ("code", 2, "where '2' is")):
+        with pytest.raises(lr.DataError, match=says):
+            lr.measure(design, lambda records, more={name: value}: [r | more for r in records], draws=2_000)
+
+
+def test_what_a_function_raises_is_shown_with_its_line():
+    """The truths are made up, so what its message quotes is nobody's."""
+    line = _raises.__code__.co_firstlineno + 1
+    with pytest.raises(lr.DataError, match=rf"raised KeyError: 'left' \(test_measuring.py, line {line}\)") as caught:
+        lr.measure(DESIGN, _raises, draws=2_000)
+    assert isinstance(caught.value.__cause__, KeyError)
+    assert "a list of dicts, " in str(caught.value)
+    line = _deep.__code__.co_firstlineno + 1
+    with pytest.raises(
+        lr.DataError, match=rf"raised TypeError: .* \(test_measuring.py, line {line}\) .* with one dict"
+    ):
+        lr.measure(DESIGN, _deep, mode="record", draws=2_000)
+    with pytest.raises(lr.DataError, match=r"raised SystemExit: 0 .* PyArrow table of"):
+        lr.measure(DESIGN, lambda table: sys.exit(0), mode="table", draws=2_000)
+    with pytest.raises(lr.DataError, match=r"raised TypeError: .* object but received a 'list' when it was called"):
+        lr.measure(DESIGN, int.__add__, draws=2_000)
+
+
+def _deep(record):
+    return json.dumps({"record": object()})
 
 
 def test_answer_that_goes_missing_is_refused():
@@ -490,6 +552,20 @@ def test_command_fails_on_a_broken_function_and_says_why(design_path, tmp_path):
     assert "Passed" not in run(design_path, "--measure", "--draws", 3_000, "--randomizer", "broken_survey:same").stdout
 
 
+def test_command_says_what_a_module_raises(design_path, tmp_path):
+    for name, text, says in [
+        ("divides", "\nx = 1 / 0", "it raised ZeroDivisionError: division by zero (divides.py, line 2)"),
+        ("misspelt", "def f(:", "it raised SyntaxError: invalid syntax (misspelt.py, line 1)"),
+        ("needs", "import no_such_package", "No module named 'no_such_package' (needs.py, line 1)"),
+        ("leaves", "import sys\nsys.exit(0)", "it raised SystemExit: 0 (leaves.py, line 2)"),
+        ("leaves_later", "def f(records):\n    raise SystemExit(0)", "raised SystemExit: 0 (leaves_later.py, line 2)"),
+    ]:
+        (tmp_path / f"{name}.py").write_text(text)
+        done = run(design_path, "--measure", "--draws", 3_000, "--randomizer", f"{name}:f")
+        assert done.exit_code == 2
+        assert says in done.stderr
+
+
 def test_command_measures_an_endpoint(design_path, endpoint):
     endpoint.answer = answering(samplers.Sampler(DESIGN))
     done = run(
@@ -505,8 +581,10 @@ def test_command_measures_an_endpoint(design_path, endpoint):
         (["--draws", "5000"], "--draws needs --measure"),
         (["--randomizer", "a:b"], "--randomizer needs --measure"),
         (["--measure", "--randomizer", "nowhere"], "MODULE:FUNCTION"),
-        (["--measure", "--randomizer", "nowhere_at_all:f"], "cannot be imported"),
-        (["--measure", "--randomizer", "math:nothing"], "cannot be imported"),
+        (["--measure", "--randomizer", "survey.py:f"], "MODULE:FUNCTION"),
+        (["--measure", "--randomizer", "nowhere_at_all:f"], "no module 'nowhere_at_all' in this folder"),
+        (["--measure", "--randomizer", "json.nowhere:f"], "no module 'json.nowhere' in this folder"),
+        (["--measure", "--randomizer", "math:nothing"], "'math' has no 'nothing'; it has: acos, "),
         (["--measure", "--randomizer", "math:pi"], "must name a function"),
         (["--measure", "--draws", "5"], "draws must be"),
     ],
