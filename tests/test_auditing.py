@@ -120,8 +120,10 @@ def test_shuffling_never_states_more_than_the_report_itself():
     assert epsilons == sorted(epsilons, reverse=True)
     assert epsilons[-1] == pytest.approx(epsilons[-2] / np.sqrt(10), rel=0.02)
     assert lr.audit(lr.design({"a": [0, 1]}, lam=1.0)).shuffled(10**6).epsilon == np.inf
-    with pytest.raises(lr.DesignError, match="delta in"):
+    with pytest.raises(lr.DesignError, match="delta must be a probability"):
         found.shuffled(100, delta=2)
+    with pytest.raises(lr.DesignError, match="n must be a whole number of reports"):
+        found.shuffled(0)
 
 
 def test_a_release_is_expected_to_keep_what_its_rates_say():

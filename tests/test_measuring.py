@@ -442,7 +442,7 @@ def _raises(records):
         ),
         (lambda records: [r | {"vote": ["left"]} for r in records], "records", "none of its 3 categories"),
         (lambda records: ["left" for _ in records], "records", "one is of type str"),
-        (lambda records: None, "records", "got NoneType"),
+        (lambda records: None, "records", "got None; does it end"),
         (lambda records: "left.csv", "records", "got str"),
         (lambda record: "left", "record", "one is of type str"),
         (lambda table: table.slice(1), "table", "a report for every record"),
@@ -579,6 +579,8 @@ def test_command_measures_an_endpoint(design_path, endpoint):
     ("options", "says"),
     [
         (["--draws", "5000"], "--draws needs --measure"),
+        (["--measure", "--repeated", "3"], "--repeated is about the design"),
+        (["--measure", "--randomizer", "localhost:80"], "starts with http://"),
         (["--randomizer", "a:b"], "--randomizer needs --measure"),
         (["--measure", "--randomizer", "nowhere"], "MODULE:FUNCTION"),
         (["--measure", "--randomizer", "survey.py:f"], "MODULE:FUNCTION"),

@@ -10,6 +10,7 @@ from scipy import stats
 
 import lambdarr as lr
 from lambdarr import kronecker, sampling, sets
+from tests import samplers
 from tests.statistics import FALSE_ALARM
 
 MIXED = lr.design(
@@ -25,110 +26,17 @@ MIXED = lr.design(
 FOUR = lr.design({"a": range(3), "b": range(2), "c": range(4), "d": range(2)}, lam=0.3, asked=2)
 
 
-class Asks:
-    """A right randomizer of Arrow tables. A broken one says in which of these steps it goes wrong."""
-
-    def __init__(self, design=FOUR, seed=1):
-        self.design, self.seeded = design, lr.SeededWords(seed)
-
-    def __call__(self, table):
-        truths = [table[name].to_numpy() for name in self.design.names]
-        asked = self.asked(truths)
-        columns = {}
-        for name, codes, flags, channel in zip(self.design.names, truths, asked, self.design.channels, strict=True):
-            reports = sampling.reports_from_words(codes, self.seeded.words(len(codes)), channel)
-            columns[name] = pa.array(self.reported(codes, reports, flags), mask=~flags)
-        return pa.table(columns)
-
-    def asked(self, truths):
-        count = len(self.design.names)
-        return sampling.drawn_sets(self.seeded, len(truths[0]), asked=self.design.asked, count=count)
-
-    def reported(self, truths, reports, flags):
-        return reports
-
-
-class AsksAll(Asks):
-    def asked(self, truths):
-        return np.ones((len(truths), len(truths[0])), dtype=bool)
-
-
-class AsksOneMoreInTheLastRow(Asks):
-    def asked(self, truths):
-        flags = super().asked(truths)
-        flags[:, -1] = True
-        return flags
-
-
-class AsksOneAttributeTooOften(Asks):
-    def asked(self, truths):
-        flags = super().asked(truths)
-        some = self.seeded.words(flags.shape[1]) % 20 == 0
-        flags[:, some] = np.array([[True], [True], [False], [False]])
-        return flags
-
-
-class AsksByTheTruth(Asks):
-    """a is asked more often where it is 0."""
-
-    def asked(self, truths):
-        flags, other = super().asked(truths), super().asked(truths)
-        again = (truths[0] == 0) & ~flags[0]
-        flags[:, again] = other[:, again]
-        return flags
-
-
-class AsksByAnotherTruth(Asks):
-    def asked(self, truths):
-        flags = super().asked(truths)
-        swapped = (truths[1] == 1) & (flags[2] & ~flags[0])
-        back = (truths[1] == 0) & (flags[0] & ~flags[2])
-        for some in (swapped, back):
-            flags[np.ix_([0, 2], some)] = ~flags[np.ix_([0, 2], some)]
-        return flags
-
-
-class AsksTheSameInEveryCall(Asks):
-    def asked(self, truths):
-        return sampling.drawn_sets(lr.SeededWords(3), len(truths[0]), asked=self.design.asked, count=len(truths))
-
-
-class AsksNeighboursAlike(Asks):
-    def asked(self, truths):
-        return np.repeat(super().asked(truths), 2, axis=1)[:, : len(truths[0])]
-
-
-class AsksSomePairsOnly(Asks):
-    """Every attribute as often as it should be, but always a and b, or c and d."""
-
-    def asked(self, truths):
-        first = self.seeded.words(len(truths[0])) % 2 == 0
-        return np.stack([first, first, ~first, ~first])
-
-
-class TellsTheTruthWhenAskedTwo(Asks):
-    """λ is right on average over all, and too large for those asked a."""
-
-    def reported(self, truths, reports, flags):
-        return np.where(flags & (self.seeded.words(len(truths)) % 10 == 0), truths, reports)
-
-
-class LeavesTheLastRow(Asks):
-    def reported(self, truths, reports, flags):
-        return np.append(reports[:-1], truths[-1])
-
-
 BROKEN = [
-    (AsksAll, "another number of answers than 2 in 100.00%"),
-    (AsksOneMoreInTheLastRow, "another number of answers than 2"),
-    (AsksOneAttributeTooOften, "asked"),
-    (AsksByTheTruth, "the attributes asked are 'a'"),
-    (AsksByAnotherTruth, "where 'b' is"),
-    (AsksTheSameInEveryCall, "two calls are asked the same"),
-    (AsksNeighboursAlike, "neighbouring rows are asked the same"),
-    (AsksSomePairsOnly, "the attributes asked are"),
-    (TellsTheTruthWhenAskedTwo, "is reported as"),
-    (LeavesTheLastRow, "in the last row in 100.00%"),
+    (samplers.AsksAll, "another number of answers than 2 (what is not asked must be null) in 100.00%"),
+    (samplers.AsksOneMoreInTheLastRow, "another number of answers than 2"),
+    (samplers.AsksOneAttributeTooOften, "asked"),
+    (samplers.AsksByTheTruth, "the attributes asked are 'a'"),
+    (samplers.AsksByAnotherTruth, "where 'b' is"),
+    (samplers.AsksTheSameInEveryCall, "two calls are asked the same"),
+    (samplers.AsksNeighboursAlike, "neighbouring rows are asked the same"),
+    (samplers.AsksSomePairsOnly, "the attributes asked are"),
+    (samplers.TellsTheTruthWhenAsked, "is reported as"),
+    (samplers.LeavesTheLastRowOfThoseAsked, "in the last row in 100.00%"),
 ]
 
 
@@ -159,7 +67,7 @@ def test_bound_nears_epsilon_of_the_worst_set():
 
 
 def test_right_function_passes():
-    found = lr.measure(FOUR, Asks(), mode="table", draws=100_000)
+    found = lr.measure(FOUR, samplers.Asks(FOUR), mode="table", draws=100_000)
     assert found.passed, found.reason
     records = lr.measure(
         MIXED, lambda records: [lr.randomize_record(record, MIXED) for record in records], draws=10_000
@@ -169,7 +77,8 @@ def test_right_function_passes():
 
 @pytest.mark.parametrize(("broken", "says"), BROKEN)
 def test_broken_sets_are_caught(broken, says):
-    found = lr.measure(FOUR, broken(), mode="table", draws=100_000, false_alarm=FALSE_ALARM)
+    assert broken in samplers.BROKEN_SETS
+    found = lr.measure(FOUR, broken(FOUR), mode="table", draws=100_000, false_alarm=FALSE_ALARM)
     assert not found.passed
     assert says in " ".join(check.finding for check in found.failures)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lambdarr.channel import is_number
 from lambdarr.conditions import probabilities_of
 from lambdarr.designs import check_design
 from lambdarr.errors import DesignError
@@ -166,9 +167,7 @@ class Audit:
         new, and one that is randomized once more, by P(λ'), is a report with λλ'. Bits, strength and the guess gain of
         several reports are not known here: they are nan, and left out wherever the audit is shown.
         """
-        if isinstance(times, bool) or not isinstance(times, int) or times < 1:
-            msg = f"times must be a whole number of reports, got {times!r}"
-            raise DesignError(msg)
+        _check_number("times", times)
         leaks = tuple(_repeated(leak, times) for leak in self.attributes)
         # where a part of the attributes is asked, it is another part each time
         posterior = math.prod(leak.worst_posterior for leak in leaks) if self.asked is None else math.nan
@@ -192,8 +191,9 @@ class Audit:
         >>> found.shuffled(500).reason
         'among 500 reports the bound says nothing; it takes 662'
         """
-        if isinstance(n, bool) or not isinstance(n, int) or n < 1 or not 0 < delta < 1:
-            msg = f"n must be a whole number of reports and delta in (0, 1), got {n!r} and {delta!r}"
+        _check_number("n", n)
+        if not is_number(delta) or not 0 < delta < 1:
+            msg = f"delta must be a probability between 0 and 1, got {delta!r}"
             raise DesignError(msg)
         local = self.joint.epsilon
         amplified, reason = local, self._why_not_shuffled(n, delta)
@@ -301,6 +301,12 @@ def _worst_posterior(design: Design, leaks: Sequence[Leak], priors: Sequence[NDA
 
 def _prior(attribute: Attribute, given: Prior | None) -> NDArray[np.float64]:
     return np.full(attribute.size, 1 / attribute.size) if given is None else probabilities_of(attribute, given)
+
+
+def _check_number(name: str, reports: object) -> None:
+    if isinstance(reports, bool) or not isinstance(reports, int) or reports < 1:
+        msg = f"{name} must be a whole number of reports, 1 or more, got {reports!r}"
+        raise DesignError(msg)
 
 
 def _rounded_up(epsilon: float) -> float:

@@ -146,7 +146,7 @@ def _function(function: Callable[[Any], Any], design: Design, mode: str) -> Rand
             # elsewhere no message repeats a value; the truths here are made up, so whatever it quotes is nobody's
             msg = (
                 f"the randomizer raised {told(error)} when it was called with {_HANDED[mode].format(rows)}; mend it, "
-                "or choose by mode how truths are handed over"
+                "or choose by mode (--mode) how truths are handed over"
             )
             raise DataError(msg) from error
 
@@ -199,6 +199,9 @@ def _records(design: Design, truths: Sequence[Codes]) -> list[dict[str, Any]]:
 
 def _codes_of_any(reports: Any, design: Design, rows: int) -> list[Codes]:
     """Return the codes of a list of records, or of any table that lambdarr reads."""
+    if reports is None:
+        msg = "the randomizer must return a table or a list of records, got None; does it end without return?"
+        raise DataError(msg)
     return (_codes_of_records if isinstance(reports, list) else _codes_of_table)(reports, design, rows)
 
 

@@ -77,7 +77,7 @@ class ObservedSets:
     def check(self, threshold: float) -> Check:
         """Check that m′ are asked, every set as often as any other, whatever anyone's truth and whoever came before."""
         names = tuple(attribute.name for attribute in self._attributes)
-        number = f"a record has another number of answers than {self._asked}"
+        number = f"a record has another number of answers than {self._asked} (what is not asked must be null)"
         groups = [binomials(lambda _: number, (self._wrong, self._records), 0.0)]
         if self._sets:
             chance = 1 / len(self._sets)

@@ -98,7 +98,11 @@ def audit(
     ] = None,
     shuffled: Annotated[int | None, typer.Option(metavar="N", help="Also the ε of a report shuffled among N.")] = None,
     truths: Annotated[
-        Path | None, typer.Option(help="A file that is to be released: what is expected to be left true of it.")
+        Path | None,
+        typer.Option(
+            help="A file that is to be released: what is expected to be left true of it. Columns that the design neither "
+            "has nor keeps count as dropped."
+        ),
     ] = None,
     measure: Annotated[
         bool, typer.Option("--measure", help="Run a randomizer and look at its reports; exit code 1 if it fails.")
@@ -137,6 +141,10 @@ def audit(
     options = {"mode": None if mode is None else mode.value, "draws": draws, "confidence": confidence}
     given = {name: value for name, value in options.items() if value is not None}
     if measure:
+        of_design = {"prior": prior, "repeated": repeated, "shuffled": shuffled, "truths": truths}
+        if extra := [name for name, value in of_design.items() if value is not None]:
+            msg = f"--{extra[0]} is about the design, and --measure runs a randomizer; give them in two commands"
+            raise DesignError(msg)
         _measure(loaded, randomizer, given, as_json=as_json)
         return
     if randomizer is not None or given:

@@ -129,7 +129,10 @@ def randomizer_in(text: str | None) -> Any:
         found: Any = import_module(module)
     except (Exception, SystemExit) as error:
         if isinstance(error, ModuleNotFoundError) and error.name and f"{module}.".startswith(f"{error.name}."):
-            msg = f"--randomizer {text!r}: there is no module {error.name!r} in this folder, nor is one installed"
+            msg = (
+                f"--randomizer {text!r}: there is no module {error.name!r} in this folder, nor is one installed; "
+                "an endpoint's address starts with http://"
+            )
         else:
             msg = f"--randomizer {text!r}: the module cannot be imported, it raised {told(error)}; mend it"
         raise DesignError(msg) from error
