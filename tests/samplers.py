@@ -206,6 +206,19 @@ class TellsTheTruthWhenAsked(Asks):
         return np.where(flags & (self.seeded.words(len(truths)) % 10 == 0), truths, reports)
 
 
+class TellsMoreInSomeSets(Asks):
+    """λ of a is larger where b is asked too, and smaller where c is."""
+
+    def __call__(self, table):
+        reports = super().__call__(table)
+        truths, flags = table["a"].to_numpy(), [reports[name].is_valid().to_numpy() for name in "abc"]
+        chance = self.seeded.words(len(truths)) % 20 == 0
+        redrawn = (self.seeded.words(len(truths)) % 3).astype(truths.dtype)
+        told = np.where(flags[0], reports["a"].fill_null(0).to_numpy(), 0)
+        told = np.where(chance & flags[1], truths, np.where(chance & flags[2], redrawn, told))
+        return reports.set_column(0, "a", pa.array(told, mask=~flags[0]))
+
+
 class LeavesTheLastRowOfThoseAsked(Asks):
     def reported(self, truths, reports, flags):
         return np.append(reports[:-1], truths[-1])
@@ -221,5 +234,6 @@ BROKEN_SETS = [
     AsksNeighboursAlike,
     AsksSomePairsOnly,
     TellsTheTruthWhenAsked,
+    TellsMoreInSomeSets,
     LeavesTheLastRowOfThoseAsked,
 ]

@@ -230,7 +230,7 @@ class _Watch:
         pairs = list(zip(design.attributes, design.channels, strict=True))
         share = design.share_asked
         self._seen = [Observed(a, c, _chosen_truths(c, share * draws), share) for a, c in pairs]
-        self._sets = None if design.asked is None else ObservedSets(design.attributes, design.asked)
+        self._sets = None if design.asked is None else ObservedSets(design.attributes, design.channels, design.asked)
         shares = [_shares(seen.chosen, seen.channel.size) for seen in self._seen]
         self._pairs = {
             (i, j): ObservedPair((pairs[i][0], pairs[j][0]), (pairs[i][1], pairs[j][1]), (shares[i], shares[j]))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from lambdarr.channel import Channel
     from lambdarr.domain import Attribute, Codes
 
 MOST_SETS = 4_096
@@ -29,20 +30,21 @@ class ObservedSets:
 
     Parameters
     ----------
-    attributes : sequence of Attribute
-        All m attributes of the design.
+    attributes, channels : sequences of Attribute and Channel
+        All m attributes of the design, and what their reports should follow.
     asked : int
         The number m′ of them that each respondent answers.
     """
 
-    def __init__(self, attributes: Sequence[Attribute], asked: int) -> None:
-        self._attributes, self._asked = attributes, asked
+    def __init__(self, attributes: Sequence[Attribute], channels: Sequence[Channel], asked: int) -> None:
+        self._attributes, self._channels, self._asked = attributes, channels, asked
         self._wrong = self._records = self._rows = 0
         self._given = [np.zeros((2, len(attributes), attribute.size), dtype=np.int64) for attribute in attributes]
         few = math.comb(len(attributes), asked) <= MOST_SETS
         # in the order in which `_ranks` numbers them: by their last member, then the one before
         every = sorted(combinations(range(len(attributes)), asked), key=lambda s: s[::-1]) if few else []
         self._sets, self._counts = every, np.zeros(len(every), dtype=np.int64)
+        self._kept = np.zeros((len(attributes), 2, len(every)), dtype=np.int64)  # kept, of
         self._same = np.zeros((2, 2), dtype=np.int64)  # in neighbouring rows, in two calls
         self._waiting: NDArray[np.int64] | None = None
 
@@ -57,6 +59,9 @@ class ObservedSets:
             return
         ranks = np.where(right, _ranks(answered, self._asked), -1)
         self._counts += np.bincount(ranks[right], minlength=len(self._sets))
+        for kept, truth, report, flags in zip(self._kept, truths, reports, answered & right, strict=True):
+            for side, some in enumerate(((truth == report) & right, flags)):
+                kept[side] += np.bincount(ranks[some], minlength=len(self._sets))
         pairs = ranks[: len(ranks) // 2 * 2].reshape(-1, 2)
         self._same[:, 0] += int(np.count_nonzero(pairs[:, 0] == pairs[:, 1])), len(pairs)
         if self._waiting is None:
@@ -75,7 +80,10 @@ class ObservedSets:
             counts[1] += np.bincount(codes[some], minlength=size)
 
     def check(self, threshold: float) -> Check:
-        """Check that m′ are asked, every set as often as any other, whatever anyone's truth and whoever came before."""
+        """Check that m′ are asked, every set as often as any other, whatever anyone's truth and whoever came before.
+
+        And that an answer is as true in one set as in another.
+        """
         names = tuple(attribute.name for attribute in self._attributes)
         number = f"a record has another number of answers than {self._asked} (what is not asked must be null)"
         groups = [binomials(lambda _: number, (self._wrong, self._records), 0.0)]
@@ -87,12 +95,19 @@ class ObservedSets:
                 binomials(partial(lambda of, _: f"{of} are asked the same attributes", of), self._same[:, i], chance)
                 for i, of in enumerate(where)
             ]
+            groups += [
+                binomials(partial(self._tell_kept, name), kept, channel.truthfulness)
+                for name, kept, channel in zip(names, self._kept, self._channels, strict=True)
+            ]
         groups += [self._given_group(i, j) for i in range(len(names)) for j in range(len(names))]
         return judge("asked", names, groups, threshold=threshold)
 
     def _tell_set(self, _: int, cell: int) -> str:
         names = (repr(self._attributes[place].name) for place in self._sets[cell])
         return f"the attributes asked are {', '.join(names)}"
+
+    def _tell_kept(self, name: str, cell: int) -> str:
+        return f"{name!r} is reported truly where {self._tell_set(0, cell)}"
 
     def _given_group(self, i: int, j: int) -> Group:
         name, other = self._attributes[i].name, self._attributes[j]

@@ -100,8 +100,8 @@ def audit(
     truths: Annotated[
         Path | None,
         typer.Option(
-            help="A file that is to be released: what is expected to be left true of it. Columns that the design neither "
-            "has nor keeps count as dropped."
+            help="A file that is to be released: what is expected to be left true of it. Columns that the design "
+            "neither has nor keeps count as dropped."
         ),
     ] = None,
     measure: Annotated[
