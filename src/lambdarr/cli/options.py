@@ -138,7 +138,7 @@ def randomizer_in(text: str | None) -> Any:
         raise DesignError(msg) from error
     for name in path.split("."):
         if not hasattr(found, name):
-            own = [key for key in dir(found) if callable(getattr(found, key)) and not key.startswith("_")]
+            own = [key for key in dir(found) if callable(getattr(found, key, None)) and not key.startswith("_")]
             has = f"; it has: {', '.join(own[:10])}" if own else ""
             msg = f"--randomizer {text!r}: {getattr(found, '__name__', module)!r} has no {name!r}{has}"
             raise DesignError(msg)
