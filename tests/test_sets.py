@@ -120,6 +120,18 @@ def test_p_values_of_right_sets_are_no_smaller_than_uniform_ones():
         assert stats.binom.sf(below - 1, 150, level) > FALSE_ALARM / 3
 
 
+def test_right_measurements_have_no_smaller_p_values_than_uniform_ones():
+    """60 seeded measurements; checks of one kind in a measurement go by the smallest, times their number."""
+    found = {}
+    for seed in range(60):
+        for check in lr.measure(FOUR, draws=2_000, rng=lr.SeededWords(seed)).checks:
+            found.setdefault((check.name, seed), []).append(check.p_value)
+    for name in {name for name, _ in found}:
+        smallest = np.array([min(p) * len(p) for (kind, _), p in found.items() if kind == name])
+        for level in (0.01, 0.1):
+            assert stats.binom.sf((smallest < level).sum() - 1, 60, level) > FALSE_ALARM / 18
+
+
 # Joint priors.
 
 

@@ -89,12 +89,15 @@ class Observed:
 
     def check_others(self, threshold: float) -> Check:
         """Check that a report depends on its own truth alone: another truth is named as often as any other category."""
-        names = list(self._others)
-        hits, of = (np.array([self._others[name][side] for name in names]) for side in (0, 1))
-        group = binomials(
-            lambda i: f"{self.attribute.name!r} is reported as {names[i]}", (hits, of), self.channel.off_diagonal
-        )
-        return judge("others", (self.attribute.name,), [group], threshold=threshold)
+        # the same reports are compared again and again, so these counts are no group of independent ones
+        groups = [
+            binomials(partial(self._tell_other, name), counts, self.channel.off_diagonal)
+            for name, counts in self._others.items()
+        ]
+        return judge("others", (self.attribute.name,), groups, threshold=threshold)
+
+    def _tell_other(self, name: str, _: int) -> str:
+        return f"{self.attribute.name!r} is reported as {name}"
 
     def add(self, truths: Codes, reports: Codes, *, large: bool) -> None:
         """Count one call."""
