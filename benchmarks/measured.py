@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from tests import samplers
 
@@ -23,12 +24,15 @@ DESIGNS = {
     "16 categories, λ = 0.1": lr.design({"a": list(range(16))}, lam=0.1),
     "100 categories, λ = 0.3": lr.design({"a": list(range(100))}, lam=0.3),
     "1,000 categories, λ = 0.5": lr.design({"a": list(range(1000))}, lam=0.5),
+    "two asked of three of 5 categories, λ = 0.9, 0.5, 0.4": lr.design(
+        {name: list(range(5)) for name in "abc"}, lam={"a": 0.9, "b": 0.5, "c": 0.4}, asked=2
+    ),
     "three of 5 categories, λ = 0.9, 0.5, 0.4": lr.design(
         {name: list(range(5)) for name in "abc"}, lam={"a": 0.9, "b": 0.5, "c": 0.4}
     ),
 }
 MODES = {"table": 10**6, "file": 10**6, "record": 10**5, "client": 10**5}
-LADDER = 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000
+LADDER = 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000
 
 
 def main() -> None:
@@ -69,12 +73,25 @@ def main() -> None:
         cells = []
         for lam in (0.05, 0.5, 0.9):
             design = lr.design({"a": list("xyz"), "b": [1, 2]}, lam=lam)
-            caught = (draws for draws in LADDER if not lr.measure(design, broken(design), draws=draws).passed)
-            fewest = next(caught, None)
-            cells.append(f"> {LADDER[-1]:,}" if fewest is None else f"{fewest:,}")
+            cells.append(_fewest(design, broken, mode="records"))
         lines.append(f"| {broken.__name__} | {' | '.join(cells)} |")
         print(lines[-1], flush=True)
+    lines += ["", "## Broken sets of attributes: the fewest draws that catch them", ""]
+    lines += ["Two asked of four attributes, of 3, 2, 4 and 2 categories, λ = 0.3.", ""]
+    lines += ["| sampler | draws |", "| --- | ---: |"]
+    design = lr.design({"a": range(3), "b": range(2), "c": range(4), "d": range(2)}, lam=0.3, asked=2)
+    for broken in samplers.BROKEN_SETS:
+        lines.append(f"| {broken.__name__} | {_fewest(design, broken, mode='table')} |")
+        print(lines[-1], flush=True)
     (Path(__file__).parent / "measured.md").write_text("\n".join(lines) + "\n")
+
+
+def _fewest(design: lr.Design, broken: Any, mode: Any) -> str:
+    """Return the fewest draws of the ladder that catch a broken sampler."""
+    for draws in LADDER:
+        if not lr.measure(design, broken(design), mode=mode, draws=draws).passed:
+            return f"{draws:,}"
+    return f"> {LADDER[-1]:,}"
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
 """Randomizers for the measured audit to judge: a right one, and those that are broken as real ones have been.
 
-Each takes a list of records and returns the list of their reports, from words that follow from a seed.
+Each takes a list of records and returns the list of their reports, from words that follow from a seed; those that ask a
+part of the attributes take a table.
 """
 
 import numpy as np
+import pyarrow as pa
 
 import lambdarr as lr
 from lambdarr import sampling
@@ -113,4 +115,125 @@ BROKEN = [
     RepeatsItsWordsAfterAnOddNumberOfRows,
     RepeatsItsWordsNowAndThen,
     RepeatsItsWordsInEveryAttribute,
+]
+
+
+class Asks:
+    """A right one of Arrow tables, for designs that ask two of four attributes."""
+
+    def __init__(self, design, seed=1):
+        self.design, self.seeded = design, lr.SeededWords(seed)
+
+    def __call__(self, table):
+        truths = [table[name].to_numpy() for name in self.design.names]
+        asked = self.asked(truths)
+        columns = {}
+        for name, codes, flags, channel in zip(self.design.names, truths, asked, self.design.channels, strict=True):
+            reports = sampling.reports_from_words(codes, self.seeded.words(len(codes)), channel)
+            columns[name] = pa.array(self.reported(codes, reports, flags), mask=~flags)
+        return pa.table(columns)
+
+    def asked(self, truths):
+        count = len(self.design.names)
+        return sampling.drawn_sets(self.seeded, len(truths[0]), asked=self.design.asked, count=count)
+
+    def reported(self, truths, reports, flags):
+        return reports
+
+
+class AsksAll(Asks):
+    def asked(self, truths):
+        return np.ones((len(truths), len(truths[0])), dtype=bool)
+
+
+class AsksOneMoreInTheLastRow(Asks):
+    def asked(self, truths):
+        flags = super().asked(truths)
+        flags[:, -1] = True
+        return flags
+
+
+class AsksOneAttributeTooOften(Asks):
+    def asked(self, truths):
+        flags = super().asked(truths)
+        some = self.seeded.words(flags.shape[1]) % 20 == 0
+        flags[:, some] = np.array([[True], [True], [False], [False]])
+        return flags
+
+
+class AsksByTheTruth(Asks):
+    """a is asked more often where it is 0."""
+
+    def asked(self, truths):
+        flags, other = super().asked(truths), super().asked(truths)
+        again = (truths[0] == 0) & ~flags[0]
+        flags[:, again] = other[:, again]
+        return flags
+
+
+class AsksByAnotherTruth(Asks):
+    def asked(self, truths):
+        flags = super().asked(truths)
+        swapped = (truths[1] == 1) & (flags[2] & ~flags[0])
+        back = (truths[1] == 0) & (flags[0] & ~flags[2])
+        for some in (swapped, back):
+            flags[np.ix_([0, 2], some)] = ~flags[np.ix_([0, 2], some)]
+        return flags
+
+
+class AsksTheSameInEveryCall(Asks):
+    def asked(self, truths):
+        return sampling.drawn_sets(lr.SeededWords(3), len(truths[0]), asked=self.design.asked, count=len(truths))
+
+
+class AsksNeighboursAlike(Asks):
+    def asked(self, truths):
+        return np.repeat(super().asked(truths), 2, axis=1)[:, : len(truths[0])]
+
+
+class AsksSomePairsOnly(Asks):
+    """Every attribute as often as it should be, but always a and b, or c and d."""
+
+    def asked(self, truths):
+        first = self.seeded.words(len(truths[0])) % 2 == 0
+        return np.stack([first, first, ~first, ~first])
+
+
+class TellsTheTruthWhenAsked(Asks):
+    """One in ten of those asked is reported as is."""
+
+    def reported(self, truths, reports, flags):
+        return np.where(flags & (self.seeded.words(len(truths)) % 10 == 0), truths, reports)
+
+
+class TellsMoreInSomeSets(Asks):
+    """λ of a is larger where b is asked too, and smaller where c is."""
+
+    def __call__(self, table):
+        reports = super().__call__(table)
+        truths, flags = table["a"].to_numpy(), [reports[name].is_valid().to_numpy() for name in "abc"]
+        chance = self.seeded.words(len(truths)) % 20 == 0
+        redrawn = (self.seeded.words(len(truths)) % 3).astype(truths.dtype)
+        told = np.where(flags[0], reports["a"].fill_null(0).to_numpy(), 0)
+        told = np.where(chance & flags[1], truths, np.where(chance & flags[2], redrawn, told))
+        return reports.set_column(0, "a", pa.array(told, mask=~flags[0]))
+
+
+class LeavesTheLastRowOfThoseAsked(Asks):
+    def reported(self, truths, reports, flags):
+        return np.append(reports[:-1], truths[-1])
+
+
+BROKEN_SETS = [
+    AsksAll,
+    AsksOneMoreInTheLastRow,
+    AsksOneAttributeTooOften,
+    AsksByTheTruth,
+    AsksByAnotherTruth,
+    AsksTheSameInEveryCall,
+    AsksNeighboursAlike,
+    AsksSomePairsOnly,
+    TellsTheTruthWhenAsked,
+    TellsMoreInSomeSets,
+    LeavesTheLastRowOfThoseAsked,
 ]

@@ -1,3 +1,4 @@
+import json
 import math
 from fractions import Fraction
 
@@ -114,13 +115,15 @@ def test_fresh_reports_of_one_truth_add_up():
 
 def test_shuffling_never_states_more_than_the_report_itself():
     found = lr.audit(lr.design({"a": [0, 1]}, epsilon=1.0))
-    assert found.shuffled(10) == found.joint.epsilon
-    epsilons = [found.shuffled(n) for n in (10**4, 10**5, 10**6, 10**7)]
+    assert found.shuffled(10).epsilon == found.joint.epsilon
+    epsilons = [found.shuffled(n).epsilon for n in (10**4, 10**5, 10**6, 10**7)]
     assert epsilons == sorted(epsilons, reverse=True)
     assert epsilons[-1] == pytest.approx(epsilons[-2] / np.sqrt(10), rel=0.02)
-    assert lr.audit(lr.design({"a": [0, 1]}, lam=1.0)).shuffled(10**6) == np.inf
-    with pytest.raises(lr.DesignError, match="delta in"):
+    assert lr.audit(lr.design({"a": [0, 1]}, lam=1.0)).shuffled(10**6).epsilon == np.inf
+    with pytest.raises(lr.DesignError, match="delta must be a probability"):
         found.shuffled(100, delta=2)
+    with pytest.raises(lr.DesignError, match="n must be a whole number of reports"):
+        found.shuffled(0)
 
 
 def test_a_release_is_expected_to_keep_what_its_rates_say():
@@ -147,3 +150,97 @@ def test_the_stated_epsilon_is_never_below_the_exact_one():
         stated = lr.audit(lr.design({"a": range(5)}, lam=lam)).attributes[0].epsilon
         exact = Fraction(channel.threshold + channel.width, channel.width)
         assert np.exp(np.longdouble(stated)) >= np.longdouble(exact.numerator) / np.longdouble(exact.denominator)
+
+
+def test_shuffling_says_why_it_gains_nothing():
+    design = lr.design({"a": [0, 1], "b": [0, 1]}, epsilon=2.0)
+    found = lr.audit(design)
+    assert found.shuffled(10**6).reason == ""
+    few = found.shuffled(1_000)
+    assert few.epsilon == found.joint.epsilon
+    needed = int(few.reason.rpartition(" ")[2].replace(",", ""))
+    assert "says nothing" in few.reason
+    assert "says nothing" in found.shuffled(needed - 1).reason
+    assert "says nothing" not in found.shuffled(needed).reason
+    weak = lr.audit(lr.design({"a": [0, 1]}, epsilon=0.1)).shuffled(400)
+    assert weak.epsilon == pytest.approx(0.1, abs=1e-6)
+    assert "no less than without" in weak.reason
+    for apart in (design.keeping(["id"]), lr.Design(design.attributes, design.channels, asked=1)):
+        assert "tells reports apart" in lr.audit(apart).shuffled(10**6).reason
+    assert "10^" in lr.audit(lr.design({"a": range(9)}, lam=1 - 1e-9)).repeated(5).shuffled(10**6).reason
+
+
+@pytest.mark.parametrize("asked", [None, 1])
+def test_what_is_not_known_of_several_reports_is_left_out(asked):
+    design = lr.design({"a": [0, 1, 2], "b": [0, 1]}, lam={"a": 1.0, "b": 0.5}, asked=asked)
+    found = lr.audit(design).repeated(3)
+    values = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert values["reports"] == 3
+    assert values["joint"]["epsilon"] is None
+    assert {"bits", "strength", "guess_gain"}.isdisjoint(values["joint"])
+    assert ("worst_posterior" in values["joint"]) is (asked is None)
+    shown = found._repr_html_()
+    assert "nan" not in shown
+    assert "3 fresh reports of one truth" in shown
+    assert "gain" not in shown
+    assert "gain" in lr.audit(design)._repr_html_()
+    assert found.repeated(2).reports == 6
+    assert "nan" not in repr(found)
+
+
+def test_repr_is_one_short_line():
+    design = lr.design({f"a{j}": range(5) for j in range(30)}, lam=0.1)
+    assert (
+        repr(lr.audit(design))
+        == f"<Audit of one report of 30 attributes: ε = {design.epsilon:.4g}, posterior up to 0.0%>"
+    )
+
+
+def test_release_counts_who_is_alone_by_all_that_is_released():
+    """Against every record compared with every other."""
+    generator = np.random.default_rng(6)
+    n = 300
+    income = [None if draw < 0.3 else int(draw * 10) for draw in generator.random(n)]
+    truths = pa.table(
+        {
+            "sex": generator.integers(0, 2, n),
+            "income": income,
+            "region": pa.array([f"r{i}" for i in generator.integers(0, 40, n)]).dictionary_encode(),
+            "year": generator.integers(0, 5, n),
+            "note": ["x"] * n,
+        }
+    )
+    attributes = [
+        lr.Attribute("sex", [0, 1]),
+        lr.Attribute("income", range(3, 10), missing="", missing_is_public=True),
+        lr.Attribute("year", range(5)),
+    ]
+    design = lr.design(attributes, lam={"sex": 0.5, "income": 0.4, "year": 1.0}, keep=["region"])
+    found = lr.audit(design, truths=truths).release
+    records = list(zip(*(truths[name].to_pylist() for name in ("sex", "income", "year", "region")), strict=True))
+    plain = [(income is None, year, region) for _, income, year, region in records]
+    d, e = design.by_name["sex"].truthfulness, design.by_name["income"].truthfulness
+    true = [d * (1 if income is None else e) for _, income, _, _ in records]
+    alone = [records.count(record) == 1 for record in records]
+    assert found.key == ("sex", "income", "year", "region")
+    assert found.uniques == sum(alone)
+    assert found.exposed == sum(plain.count(each) == 1 for each in plain) > 0
+    assert found.true_records == pytest.approx(sum(true))
+    assert found.surviving_uniques == pytest.approx(np.dot(true, alone))
+    without = lr.audit(lr.design(attributes, lam=0.5), truths=truths).release
+    assert without.uniques < found.uniques
+    with pytest.raises(lr.DataError, match="region"):
+        lr.audit(design, truths=truths.drop_columns(["region"]))
+    nested = truths.set_column(2, "region", pa.array([[1]] * n))
+    with pytest.raises(lr.DataError, match="plain values to tell records apart"):
+        lr.audit(design, truths=nested)
+
+
+def test_release_of_a_design_that_asks_a_part_is_the_mean_over_its_sets():
+    attributes = [lr.Attribute("smokes", ["no", "yes"], missing="NA"), lr.Attribute("sex", ["F", "M"])]
+    design = lr.design(attributes, lam={"smokes": 0.5, "sex": 0.2}, asked=1)
+    truths = pa.table({"smokes": ["no", None, "yes", None], "sex": ["F", "F", "M", "F"]})
+    found = lr.audit(design, truths=truths).release
+    assert found.uniques == 2
+    assert found.true_records == pytest.approx(4 * design.truthfulness)
+    assert found.exposed == 0

@@ -6,8 +6,10 @@ Randomizers that cannot be seeded (single records, the client) fail a run of the
 
 import dataclasses
 import functools
+import io
 import json
 import math
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -17,13 +19,15 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 from scipy import stats
 from typer.testing import CliRunner
 
 import lambdarr as lr
-from lambdarr import checks, measuring, sampling
+from lambdarr import checks, endpoints, measuring, observing, sampling
 from lambdarr.cli import app
-from lambdarr.reporting.measurements import measurement_sentences
+from lambdarr.reporting.designs import audit_table
+from lambdarr.reporting.measurements import measurement_sentences, measurement_table
 from tests import samplers
 from tests.statistics import FALSE_ALARM
 from tests.strategies import design_of
@@ -39,6 +43,8 @@ MIXED = lr.design(
     lam={"smokes": 0.6, "income": 0.2, "region": 0.4, "sex": 1.0},
     keep=["id"],
 )
+
+WIDE = lr.design({"a_name_that_is_much_longer_than_most": range(3)} | {f"q{j}": range(20) for j in range(9)}, lam=0.9)
 
 
 # Right randomizers.
@@ -162,7 +168,7 @@ def test_bound_exceeds_epsilon_no_more_often_than_its_confidence_allows(size, la
         def report(truths, rng=rng):
             return sampling.reports_from_words(truths, rng.words(len(truths)), design.channels[0])
 
-        seen = checks.Observed(design.attributes[0], design.channels[0], np.arange(size))
+        seen = observing.Observed(design.attributes[0], design.channels[0], np.arange(size))
         truths = np.arange(2_000, dtype=np.int32) % size
         seen.add(truths, report(truths), large=True)
         found = measuring._bound(seen, 0.05 / (2 * size**2))
@@ -206,7 +212,7 @@ def test_p_values_of_right_counts_are_no_smaller_than_uniform_ones():
     channel, rng, found = lr.Channel(4, 0.4), lr.SeededWords(9), []
     attribute = lr.Attribute("a", range(4))
     for _ in range(120):
-        seen = checks.Observed(attribute, channel, np.arange(4))
+        seen = observing.Observed(attribute, channel, np.arange(4))
         truths = (rng.words(400) % 4).astype(np.int32)
         for _ in range(2):
             seen.add(truths, sampling.reports_from_words(truths, rng.words(400), channel), large=True)
@@ -294,13 +300,41 @@ def test_progress_counts_to_the_end():
     assert told == sorted(told)
 
 
+def test_notebooks_and_repr_show_it_in_short():
+    found = lr.measure(MIXED, draws=5_000, rng=lr.SeededWords(1))
+    assert repr(found).startswith("<Measurement of lambdarr (table): passed, ε ≥ ")
+    assert len(repr(found)) < 100
+    shown = found._repr_html_()
+    for said in ("<table>", "smokes", "∞", "positions", "5,000 made-up records", "Passed"):
+        assert said in shown
+    failed = lr.measure(DESIGN, lambda records: records, draws=2_000)
+    assert "failed" in repr(failed)
+    assert "Failed: &#x27;vote&#x27; is reported as" in failed._repr_html_()
+
+
+def test_tables_show_every_number_in_80_columns():
+    measured, audited = lr.measure(WIDE, lambda records: records, draws=2_000), lr.audit(WIDE)
+    for table, number in (
+        (measurement_table(measured), f"{measured.joint.bound:.4f}"),
+        (audit_table(audited), f"× {audited.joint.guess_gain:.3g}"),
+    ):
+        page = io.StringIO()
+        Console(file=page, width=80).print(table)
+        assert "…" not in page.getvalue()
+        assert max(map(len, page.getvalue().splitlines())) <= 80
+        assert number in page.getvalue()
+
+
 # Endpoints.
 
 
 class _Endpoint(BaseHTTPRequestHandler):
     def do_POST(self):
         records = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        status, body = self.server.answer(records)
+        answer = self.server.answer(records)
+        if answer is None:  # hang up
+            return
+        status, body = answer
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -342,9 +376,15 @@ def test_broken_endpoint_is_caught(endpoint):
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        ((500, b"left"), "status 500"),
-        ((200, b"<html>left"), "no JSON"),
-        ((200, b'{"vote": "left"}'), "list of records, got dict"),
+        ((500, b"left"), "status 500; it failed; its own log"),
+        ((404, b"left"), "status 404; there is nothing at this path"),
+        ((405, b"left"), "status 405; it does not take POST"),
+        ((403, b"left"), "status 403; it does not let"),
+        ((422, b"left"), "status 422; it must take a JSON array"),
+        ((308, b"left"), "status 308; it is elsewhere"),
+        ((200, b"<html>left"), "no JSON; is it the right address"),
+        ((200, b""), "this is empty"),
+        ((200, b'{"vote": "left"}'), "an array of objects, got dict"),
         ((200, b"[]"), "a report for every record, got 0"),
     ],
 )
@@ -357,8 +397,27 @@ def test_endpoint_that_answers_nonsense_is_refused(endpoint, answer, says):
 
 def test_endpoint_that_cannot_be_reached_is_told(endpoint):
     address = endpoint.address.replace(str(endpoint.server_port), "1")
-    with pytest.raises(lr.SourceError, match=r"cannot reach http://127\.0\.0\.1:1/randomize"):
+    with pytest.raises(lr.SourceError, match=r"cannot reach http://127\.0\.0\.1:1/randomize: nothing listens there"):
         lr.measure(DESIGN, address, draws=2_000)
+    with pytest.raises(lr.SourceError, match=r"there is no such host|nothing listens"):
+        lr.measure(DESIGN, "http://nowhere.invalid/", draws=2_000)
+    with pytest.raises(lr.SourceError, match=r"certificate is not trusted|broke off without an answer"):
+        lr.measure(DESIGN, endpoint.address.replace("http", "https"), draws=2_000)
+
+
+def test_endpoint_that_takes_too_long_is_told(endpoint, monkeypatch):
+    monkeypatch.setattr(endpoints, "SECONDS", 0.2)
+    done = threading.Event()
+    endpoint.answer = lambda _: done.wait(5) and None
+    with pytest.raises(lr.SourceError, match=r"no answer to \d+ records within 0.2 seconds"):
+        lr.measure(DESIGN, endpoint.address, draws=2_000)
+    done.set()
+
+
+def test_endpoint_that_hangs_up_is_told(endpoint):
+    endpoint.answer = lambda _: None
+    with pytest.raises(lr.SourceError, match="broke off without an answer"):
+        lr.measure(DESIGN, endpoint.address, draws=2_000)
 
 
 # Refusals.
@@ -371,15 +430,19 @@ def _raises(records):
 @pytest.mark.parametrize(
     ("function", "mode", "says"),
     [
-        (_raises, "records", "raised KeyError"),
         (lambda records: records[1:], "records", "a report for every record"),
         (lambda records: [{"vote": r["vote"]} for r in records], "records", "no 'drugs'"),
         (lambda records: [r | {"left": 1} for r in records], "records", "more columns"),
         (lambda records: [r | {"vote": "leftish"} for r in records], "records", "none of its 3 categories"),
-        (lambda records: [r | {"drugs": 1} for r in records], "records", "none of its 2 categories"),
+        (lambda records: [r | {"drugs": 1} for r in records], "records", "none of its 2 categories; it is of type int"),
+        (
+            lambda records: [r | {"drugs": "true"} for r in records],
+            "records",
+            "it is 'true', of type str, where True is",
+        ),
         (lambda records: [r | {"vote": ["left"]} for r in records], "records", "none of its 3 categories"),
         (lambda records: ["left" for _ in records], "records", "one is of type str"),
-        (lambda records: None, "records", "got NoneType"),
+        (lambda records: None, "records", "got None; does it end"),
         (lambda records: "left.csv", "records", "got str"),
         (lambda record: "left", "record", "one is of type str"),
         (lambda table: table.slice(1), "table", "a report for every record"),
@@ -393,6 +456,35 @@ def test_function_that_returns_something_else_is_refused(function, mode, says):
     with pytest.raises(lr.DataError, match=says) as caught:
         lr.measure(DESIGN, function, mode=mode, draws=2_000)
     assert "left" not in str(caught.value)
+
+
+def test_text_of_a_number_is_told_from_the_number():
+    design = lr.design({"income": [1, 2, 3], "code": ["01", "2"]}, lam=0.5)
+    for name, value, says in (("income", "3", "it is '3', of type str, where 3 is meant"), ("code", 2, "where '2' is")):
+        with pytest.raises(lr.DataError, match=says):
+            lr.measure(design, lambda records, more={name: value}: [r | more for r in records], draws=2_000)
+
+
+def test_what_a_function_raises_is_shown_with_its_line():
+    """The truths are made up, so what its message quotes is nobody's."""
+    line = _raises.__code__.co_firstlineno + 1
+    with pytest.raises(lr.DataError, match=rf"raised KeyError: 'left' \(test_measuring.py, line {line}\)") as caught:
+        lr.measure(DESIGN, _raises, draws=2_000)
+    assert isinstance(caught.value.__cause__, KeyError)
+    assert "a list of dicts, " in str(caught.value)
+    line = _deep.__code__.co_firstlineno + 1
+    with pytest.raises(
+        lr.DataError, match=rf"raised TypeError: .* \(test_measuring.py, line {line}\) .* with one dict"
+    ):
+        lr.measure(DESIGN, _deep, mode="record", draws=2_000)
+    with pytest.raises(lr.DataError, match=r"raised SystemExit: 0 .* PyArrow table of"):
+        lr.measure(DESIGN, lambda table: sys.exit(0), mode="table", draws=2_000)
+    with pytest.raises(lr.DataError, match=r"raised TypeError: .* object but received a 'list' when it was called"):
+        lr.measure(DESIGN, int.__add__, draws=2_000)
+
+
+def _deep(record):
+    return json.dumps({"record": object()})
 
 
 def test_answer_that_goes_missing_is_refused():
@@ -460,6 +552,20 @@ def test_command_fails_on_a_broken_function_and_says_why(design_path, tmp_path):
     assert "Passed" not in run(design_path, "--measure", "--draws", 3_000, "--randomizer", "broken_survey:same").stdout
 
 
+def test_command_says_what_a_module_raises(design_path, tmp_path):
+    for name, text, says in [
+        ("divides", "\nx = 1 / 0", "it raised ZeroDivisionError: division by zero (divides.py, line 2)"),
+        ("misspelt", "def f(:", "it raised SyntaxError: invalid syntax (misspelt.py, line 1)"),
+        ("needs", "import no_such_package", "No module named 'no_such_package' (needs.py, line 1)"),
+        ("leaves", "import sys\nsys.exit(0)", "it raised SystemExit: 0 (leaves.py, line 2)"),
+        ("leaves_later", "def f(records):\n    raise SystemExit(0)", "raised SystemExit: 0 (leaves_later.py, line 2)"),
+    ]:
+        (tmp_path / f"{name}.py").write_text(text)
+        done = run(design_path, "--measure", "--draws", 3_000, "--randomizer", f"{name}:f")
+        assert done.exit_code == 2
+        assert says in done.stderr
+
+
 def test_command_measures_an_endpoint(design_path, endpoint):
     endpoint.answer = answering(samplers.Sampler(DESIGN))
     done = run(
@@ -473,10 +579,14 @@ def test_command_measures_an_endpoint(design_path, endpoint):
     ("options", "says"),
     [
         (["--draws", "5000"], "--draws needs --measure"),
+        (["--measure", "--repeated", "3"], "--repeated is about the design"),
+        (["--measure", "--randomizer", "localhost:80"], "starts with http://"),
         (["--randomizer", "a:b"], "--randomizer needs --measure"),
         (["--measure", "--randomizer", "nowhere"], "MODULE:FUNCTION"),
-        (["--measure", "--randomizer", "nowhere_at_all:f"], "cannot be imported"),
-        (["--measure", "--randomizer", "math:nothing"], "cannot be imported"),
+        (["--measure", "--randomizer", "survey.py:f"], "MODULE:FUNCTION"),
+        (["--measure", "--randomizer", "nowhere_at_all:f"], "no module 'nowhere_at_all' in this folder"),
+        (["--measure", "--randomizer", "json.nowhere:f"], "no module 'json.nowhere' in this folder"),
+        (["--measure", "--randomizer", "math:nothing"], "'math' has no 'nothing'; it has: acos, "),
         (["--measure", "--randomizer", "math:pi"], "must name a function"),
         (["--measure", "--draws", "5"], "draws must be"),
     ],
@@ -524,8 +634,3 @@ def leaking(how):
 def test_redraws_from_the_data_are_caught(how):
     assert not lr.measure(FOUR, leaking(how), mode="table", draws=50_000).passed
     assert lr.measure(FOUR, leaking("not"), mode="table", draws=50_000).passed
-
-
-def test_designs_that_ask_a_part_are_refused_plainly():
-    with pytest.raises(lr.DesignError, match="does not cover designs that ask a part"):
-        lr.measure(lr.design({"a": [0, 1], "b": [0, 1]}, lam=0.5, asked=1))

@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lambdarr import kronecker
+from lambdarr.channel import is_number
 from lambdarr.conditions import probabilities_of
 from lambdarr.designs import check_design
 from lambdarr.errors import DesignError
 from lambdarr.estimation import Estimate
 from lambdarr.likelihood import project_to_simplex
-from lambdarr.surveys import Survey
-from lambdarr.tabulation import over_reports
+from lambdarr.releases import Release, expected_release
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,6 +77,11 @@ class Together:
         The chance that the best guess of it is right, before and after seeing the whole report.
     worst_posterior : float
         The highest probability of any of its categories that a whole report can leave an observer with.
+
+    Notes
+    -----
+    Where respondents answer m′ of the attributes, a report has these alone. Both numbers after it are then for those m′
+    of the prior's attributes that tell most, each for its own worst set.
     """
 
     name: str
@@ -86,31 +91,32 @@ class Together:
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
-    """What the release of a file is to be expected to leave of its truths.
+class Shuffled:
+    """The ε of a record whose report is shuffled among others, so that nobody knows whose is whose.
 
     Parameters
     ----------
-    records : int
-        Number of records.
-    true_records : float
-        How many of them are expected to be reported true in every attribute.
-    true_values : dict
-        The expected share of true values of each attribute.
-    uniques : int
-        Records that nobody else in the file shares, by the attributes of the design.
-    surviving_uniques : float
-        How many of these are expected to be reported true in every attribute. An observer cannot tell which.
+    epsilon : float
+        What is known to hold, but for a chance δ: a bound below the ε of the report itself, or that.
+    reports : int
+        Number n of reports that are shuffled.
+    delta : float
+        The chance δ.
+    reason : str
+        Why nothing is gained; empty if something is.
     """
 
-    records: int
-    true_records: float
-    true_values: dict[str, float]
-    uniques: int
-    surviving_uniques: float
+    epsilon: float
+    reports: int
+    delta: float
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values, ready for JSON; what is infinite is None."""
+        return _plain(asdict(self))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Audit:
     """What a design gives away.
 
@@ -134,6 +140,8 @@ class Audit:
         What a whole report tells about each attribute and the record, if a joint prior was given.
     release : Release, optional
         What a file's release leaves of it, if the truths were given.
+    reports : int
+        How many fresh reports of the same truth this is about.
     """
 
     attributes: tuple[Leak, ...]
@@ -144,50 +152,74 @@ class Audit:
     asked: int | None = None
     together: tuple[Together, ...] = ()
     release: Release | None = None
+    reports: int = 1
+
+    def __repr__(self) -> str:
+        about = "one report" if self.reports == 1 else f"{self.reports:,} reports"
+        joint = self.joint
+        believed = "" if math.isnan(joint.worst_posterior) else f", posterior up to {joint.worst_posterior:.1%}"
+        return f"<Audit of {about} of {len(self.attributes)} attributes: ε = {joint.epsilon:.4g}{believed}>"
 
     def repeated(self, times: int) -> Audit:
         """Return what several fresh reports of the same truth give away.
 
         ε adds up; the worst case is that all of them say the same. A report that is kept and given again tells nothing
         new, and one that is randomized once more, by P(λ'), is a report with λλ'. Bits, strength and the guess gain of
-        several reports are not known here.
+        several reports are not known here: they are nan, and left out wherever the audit is shown.
         """
-        if isinstance(times, bool) or not isinstance(times, int) or times < 1:
-            msg = f"times must be a whole number of reports, got {times!r}"
-            raise DesignError(msg)
+        _check_number("times", times)
         leaks = tuple(_repeated(leak, times) for leak in self.attributes)
         # where a part of the attributes is asked, it is another part each time
         posterior = math.prod(leak.worst_posterior for leak in leaks) if self.asked is None else math.nan
         joint = replace(_repeated(self.joint, times), worst_posterior=posterior)
-        return replace(self, attributes=leaks, joint=joint, together=(), release=None)
+        return replace(self, attributes=leaks, joint=joint, together=(), release=None, reports=times * self.reports)
 
-    def shuffled(self, n: int, delta: float = 1e-6) -> float:
+    def shuffled(self, n: int, delta: float = 1e-6) -> Shuffled:
         """Return the ε of the record after its report is shuffled among n of them, with a chance δ of more.
 
         Eq. (44) of docs/theory.md, by Feldman, McMillan and Talwar (Hiding Among the Clones, FOCS 2021):
-        an upper bound, and a weak one where ε is large. Where it says nothing, the ε of the report itself is returned,
-        and where something public tells reports apart: kept columns, or who answered what.
+        an upper bound, and a weak one where ε is large. Where it gains nothing the ε of the report itself is returned,
+        with the reason: too few reports, or something public that tells them apart, as kept columns and who answered
+        what.
 
         Examples
         --------
         >>> import lambdarr as lr
-        >>> lr.audit(lr.design({"sex": ["F", "M"]}, epsilon=1.0)).shuffled(1_000_000)
+        >>> found = lr.audit(lr.design({"sex": ["F", "M"]}, epsilon=1.0))
+        >>> found.shuffled(1_000_000).epsilon
         0.0320
+        >>> found.shuffled(500).reason
+        'among 500 reports the bound says nothing; it takes 662'
         """
-        if isinstance(n, bool) or not isinstance(n, int) or n < 1 or not 0 < delta < 1:
-            msg = f"n must be a whole number of reports and delta in (0, 1), got {n!r} and {delta!r}"
+        _check_number("n", n)
+        if not is_number(delta) or not 0 < delta < 1:
+            msg = f"delta must be a probability between 0 and 1, got {delta!r}"
             raise DesignError(msg)
         local = self.joint.epsilon
+        amplified, reason = local, self._why_not_shuffled(n, delta)
+        if not reason:
+            spread = 8 * math.sqrt(math.exp(local) * math.log(4 / delta) / n) + 8 * math.exp(local) / n
+            amplified = math.log1p(-math.expm1(-local) * spread)
+            if amplified >= local:
+                reason = (
+                    f"among {n:,} reports the bound is {amplified:.4g}, no less than without; it takes more of them"
+                )
+        return Shuffled(min(local, amplified), n, delta, reason)
+
+    def _why_not_shuffled(self, n: int, delta: float) -> str:
+        """Return why eq. (44) does not apply, if it does not."""
         if self.released or self.public_missing or self.asked is not None:
-            return local  # what is public tells reports apart, so the crowd is smaller than n
-        if math.isinf(local) or local > math.log(n / (16 * math.log(4 / delta))):
-            return local
-        spread = 8 * math.sqrt(math.exp(local) * math.log(4 / delta) / n) + 8 * math.exp(local) / n
-        return min(local, math.log1p(-math.expm1(-local) * spread))
+            return "what is public (columns released as they are, or who answered what) tells reports apart"
+        fewest = math.log(16 * math.log(4 / delta)) + self.joint.epsilon
+        if fewest > math.log(n):
+            needed = f"{math.ceil(math.exp(fewest)):,}" if fewest < 30 else f"10^{fewest / math.log(10):.0f}"
+            return f"among {n:,} reports the bound says nothing; it takes {needed}"
+        return ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the audit as plain values, ready for JSON."""
-        return asdict(self)
+        """Return the audit as plain values, ready for JSON; what is infinite is None, what is not known is left out."""
+        values = asdict(self)
+        return {**values, "attributes": [*map(_plain, values["attributes"])], "joint": _plain(values["joint"])}
 
     def plot(self) -> Any:
         """Return an Altair chart of how sure a guess may become by one report; needs the extra ``report``."""
@@ -213,7 +245,8 @@ def audit(design: Design, prior: Mapping[str, Prior] | Estimate | None = None, *
         mapping from category. Attributes that are not named are uniform. An ``Estimate`` is a joint prior: what a whole
         report tells by way of attributes that go together is then in ``together``.
     truths : table or path, optional
-        The file that is to be released, for what of it is expected to be left true. It does not go anywhere.
+        The file that is to be released, for what of it is expected to be left true. It does not go anywhere. Columns
+        that are released with it count only if the design keeps them: ``design.keeping(["region"])``.
 
     Examples
     --------
@@ -255,7 +288,7 @@ def audit(design: Design, prior: Mapping[str, Prior] | Estimate | None = None, *
         public_missing=design.public_missing,
         asked=design.asked,
         together=together,
-        release=None if truths is None else _release(design, truths),
+        release=None if truths is None else expected_release(design, truths),
     )
 
 
@@ -268,6 +301,12 @@ def _worst_posterior(design: Design, leaks: Sequence[Leak], priors: Sequence[NDA
 
 def _prior(attribute: Attribute, given: Prior | None) -> NDArray[np.float64]:
     return np.full(attribute.size, 1 / attribute.size) if given is None else probabilities_of(attribute, given)
+
+
+def _check_number(name: str, reports: object) -> None:
+    if isinstance(reports, bool) or not isinstance(reports, int) or reports < 1:
+        msg = f"{name} must be a whole number of reports, 1 or more, got {reports!r}"
+        raise DesignError(msg)
 
 
 def _rounded_up(epsilon: float) -> float:
@@ -298,11 +337,6 @@ def _marginals(prior: Estimate) -> dict[str, Prior]:
 
 def _together(design: Design, prior: Estimate) -> tuple[Together, ...]:
     """Return what a whole report tells about each attribute of a joint prior, and about the record."""
-    if design.is_sampled:
-        msg = (
-            "a joint prior is not supported for designs that ask a part of the attributes; give one for each attribute"
-        )
-        raise DesignError(msg)
     part = design.select(prior.attributes)
     pi = project_to_simplex(prior.values)
     if pi.shape != tuple(channel.size for channel in part.channels):
@@ -311,35 +345,36 @@ def _together(design: Design, prior: Estimate) -> tuple[Together, ...]:
     if pi.size > MOST_TOGETHER:
         msg = f"a joint prior of {pi.size:,} cells is larger than {MOST_TOGETHER:,}; estimate fewer attributes"
         raise DesignError(msg)
-    both = pi.ravel()[:, None] * kronecker.dense(part.channels)  # truth × report
-    reported = both.sum(axis=0)
-    seen = reported > 0
+    # more answers never tell less, so the worst sets have as many of the prior's attributes as anyone is asked
+    sets = combinations(range(pi.ndim), min(design.asked or pi.ndim, pi.ndim))
+    before = _beliefs(pi, part.channels, asked=())[:, 0]
+    after = np.max([_beliefs(pi, part.channels, asked) for asked in sets], axis=0)
+    names = (*part.names, "joint")
+    return tuple(Together(name, *map(float, numbers)) for name, *numbers in zip(names, before, *after.T, strict=True))
+
+
+def _beliefs(pi: NDArray[np.float64], channels: Sequence[Channel], asked: Sequence[int]) -> NDArray[np.float64]:
+    """Return the best guess and the highest belief about each attribute, and the record, after a report of some."""
+    P: NDArray[Any] = np.ones((1, 1))
+    for axis, channel in enumerate(channels):
+        # who is not asked has one report, whatever the truth
+        P = np.kron(P, channel.matrix() if axis in asked else np.ones((channel.size, 1)))
+    both = pi[..., None] * P.reshape(*pi.shape, -1)  # truth × report
+    reported = both.sum(axis=tuple(range(pi.ndim)))
     found = []
-    for axis, name in [*enumerate(part.names), (None, "joint")]:
-        if axis is None:
-            of_truth, before = both, pi.ravel()
-        else:
-            codes = np.indices(pi.shape).reshape(pi.ndim, -1)[axis]
-            of_truth = np.stack([both[codes == code].sum(axis=0) for code in range(pi.shape[axis])])
-            before = of_truth.sum(axis=1)
-        best = of_truth.max(axis=0)
-        worst = float((best[seen] / reported[seen]).max())
-        found.append(Together(name, float(before.max()), float(best.sum()), worst))
-    return tuple(found)
+    for axis in (*range(pi.ndim), None):
+        others = () if axis is None else tuple(other for other in range(pi.ndim) if other != axis)
+        best = both.sum(axis=others).reshape(-1, reported.size).max(axis=0)
+        found.append((best.sum(), (best[reported > 0] / reported[reported > 0]).max()))
+    return np.array(found)
 
 
-def _release(design: Design, truths: Any) -> Release:
-    """Return what a file's release is expected to leave of its truths."""
-    batches = list(
-        over_reports(
-            truths, design, design.names, Survey(), lambda coded: np.stack([coded.codes[name] for name in design.names])
-        )
-    )
-    codes = np.concatenate(batches, axis=1)
-    _, counts = np.unique(codes, axis=1, return_counts=True)
-    uniques, records = int((counts == 1).sum()), codes.shape[1]
-    shares = {name: channel.truthfulness for name, channel in design.by_name.items()}
-    return Release(records, records * design.truthfulness, shares, uniques, uniques * design.truthfulness)
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: None if value == math.inf else value
+        for name, value in values.items()
+        if not (isinstance(value, float) and math.isnan(value))
+    }
 
 
 def _leak(attribute: Attribute, channel: Channel, pi: NDArray[np.float64]) -> Leak:

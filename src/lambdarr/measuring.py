@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 
 from lambdarr.channel import is_number
-from lambdarr.checks import Check, CheckName, Group, Observed, ObservedPair, judge
-from lambdarr.designs import check_design
+from lambdarr.checks import Check, CheckName, Group, judge
+from lambdarr.designs import check_design, check_whole
 from lambdarr.errors import DesignError
+from lambdarr.observing import Observed, ObservedPair, agreement
 from lambdarr.randomizers import opened
 from lambdarr.sampling import SeededWords
+from lambdarr.sets import ObservedSets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -77,7 +79,7 @@ class Bound:
         return self.bound / self.epsilon
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Measurement:
     """A measured audit: what a randomizer did, beside what its design states.
 
@@ -88,7 +90,8 @@ class Measurement:
     attributes : tuple of Bound
         One for each attribute.
     joint : Bound
-        The whole record: the sum over attributes, which holds if they are randomized independently (``pairs``).
+        The whole record: the sum over attributes, which holds if they are randomized independently (``pairs``); where
+        some are asked, over as many as are, those with the largest bounds.
     checks : tuple of Check
         Every check, with its p-value.
     draws, calls : int
@@ -107,6 +110,11 @@ class Measurement:
     calls: int
     confidence: float
     false_alarm: float
+
+    def __repr__(self) -> str:
+        outcome = "passed" if self.passed else "failed"
+        bound = f"ε ≥ {self.joint.bound:.4g}, stated {self.joint.epsilon:.4g}"
+        return f"<Measurement of {self.randomizer}: {outcome}, {bound}, {self.draws:,} draws>"
 
     @property
     def passed(self) -> bool:
@@ -137,6 +145,11 @@ class Measurement:
             values_of["share"] = bound.share
             values_of["epsilon"] = bound.epsilon if math.isfinite(bound.epsilon) else None
         return {**values, "passed": self.passed, "reason": self.reason}
+
+    def _repr_html_(self) -> str:
+        from lambdarr.reporting.notebooks import measurement_html
+
+        return measurement_html(self)
 
 
 def measure(
@@ -190,9 +203,7 @@ def measure(
     False
     """
     check_design(design)
-    if design.is_sampled:
-        msg = "measure does not cover designs that ask a part of the attributes; measure the same design without asked"
-        raise DesignError(msg)
+    check_whole(design)
     _check_arguments(draws, confidence, false_alarm)
     with opened(randomizer, design, mode=mode, rng=rng) as chosen:
         return _Watch(design, chosen, draws, progress).result(confidence, false_alarm)
@@ -217,11 +228,14 @@ class _Watch:
         self._design, self._randomizer, self._draws = design, randomizer, draws
         self._words = SeededWords(_SEED)
         pairs = list(zip(design.attributes, design.channels, strict=True))
-        self._seen = [Observed(a, c, _chosen_truths(c, draws)) for a, c in pairs]
+        share = design.share_asked
+        self._seen = [Observed(a, c, _chosen_truths(c, share * draws), share) for a, c in pairs]
+        self._sets = None if design.asked is None else ObservedSets(design.attributes, design.channels, design.asked)
         shares = [_shares(seen.chosen, seen.channel.size) for seen in self._seen]
         self._pairs = {
             (i, j): ObservedPair((pairs[i][0], pairs[j][0]), (pairs[i][1], pairs[j][1]), (shares[i], shares[j]))
             for i, j in combinations(range(len(pairs)), 2)
+            if design.asked != 1  # nobody answers two
         }
         self._done = self._calls = 0
         self._progress = progress
@@ -264,6 +278,8 @@ class _Watch:
         reports = self._randomizer.run(truths)
         for seen, before, after in zip(self._seen, truths, reports, strict=True):
             seen.add(before, after, large=large)
+        if self._sets is not None:
+            self._sets.add(truths, reports, large=large)
         self._calls += 1
         self._done += len(truths[0])
         if self._progress is not None:
@@ -278,13 +294,14 @@ class _Watch:
         wanted = 1
         for channel in self._design.channels:
             if channel.width:
-                agree = channel.lam**2 + (1 - channel.lam**2) / channel.size
+                agree = agreement(channel, self._design.share_asked)
                 wanted = max(wanted, math.ceil(math.log(1e-18) / math.log(agree)))
         return min(wanted, 2_000, max(1, self._draws // (4 * _SAME_CALLS)))
 
     def _small_sizes(self) -> Iterator[int]:
         # so many that a row which is never randomized stands out from one that is seldom changed
         changed = min((1 - c.truthfulness for c in self._design.channels if c.width), default=1.0)
+        changed *= self._design.share_asked
         fewest, most = _SMALL_CALLS
         calls, budget = min(most, max(fewest, math.ceil(40 / changed))), self._draws // 2
         # each call of a table looks up all categories, so of very many it has to be fewer calls
@@ -303,7 +320,7 @@ class _Watch:
             yield left * (number + 1) // count - left * number // count
 
     def result(self, confidence: float, false_alarm: float) -> Measurement:
-        threshold = false_alarm / (7 * len(self._seen) + len(self._pairs))
+        threshold = false_alarm / (7 * len(self._seen) + len(self._pairs) + (self._sets is not None))
         checks = [
             check
             for seen in self._seen
@@ -318,13 +335,15 @@ class _Watch:
             )
         ]
         checks += [pair.check(threshold) for pair in self._pairs.values()]
+        checks += [] if self._sets is None else [self._sets.check(threshold)]
         # so many ends of intervals have to hold at once
         alpha = (1 - confidence) / sum(2 * seen.cells.size for seen in self._seen)
         bounds = [_bound(seen, alpha) for seen in self._seen]
         joint = Bound(
             "joint",
             self._design.epsilon,
-            math.fsum(bound.bound for bound in bounds),
+            # of those that may be asked together, the ones that give away most
+            math.fsum(sorted((bound.bound for bound in bounds), reverse=True)[: self._design.asked]),
             math.prod(bound.truths for bound in bounds),
         )
         return Measurement(
@@ -335,7 +354,7 @@ class _Watch:
 # Truths.
 
 
-def _chosen_truths(channel: Channel, draws: int) -> Codes:
+def _chosen_truths(channel: Channel, draws: float) -> Codes:
     """Return the truths for which all cells are counted: all of few, and of many so few that they can be told apart."""
     size = channel.size
     if size <= _FULL_SIZE or channel.width == 0:

@@ -7,7 +7,6 @@ them from outside, so nothing here knows how they draw.
 from __future__ import annotations
 
 import contextlib
-import json
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,9 +16,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from lambdarr.blame import told
 from lambdarr.client import Client
 from lambdarr.domain import ABSENT, Decoder, arrow_type, encode
-from lambdarr.errors import DataError, DesignError, LambdarrError, SourceError
+from lambdarr.endpoints import name_of, posted
+from lambdarr.errors import DataError, DesignError, LambdarrError
 from lambdarr.randomization import randomize, randomize_file, randomize_record
 from lambdarr.sampling import source_of_words
 from lambdarr.sinks import write_file
@@ -36,10 +37,9 @@ Mode = Literal["table", "file", "record", "client", "records"]
 OWN_MODES = "table", "file", "record", "client"
 FUNCTION_MODES = "records", "table", "record"
 
-Run = Callable[["Sequence[Codes]"], "list[Codes]"]
+_HANDED = {"records": "a list of dicts, {:,} of them", "table": "a PyArrow table of {:,} rows", "record": "one dict"}
 
-_SECONDS = 60
-"""How long an endpoint may take for one call."""
+Run = Callable[["Sequence[Codes]"], "list[Codes]"]
 
 _LARGE_FILE = 1_000
 """Rows from which the file mode uses Parquet; smaller ones are CSV, so that both ways are measured."""
@@ -142,9 +142,12 @@ def _function(function: Callable[[Any], Any], design: Design, mode: str) -> Rand
     def guarded(argument: Any, rows: int) -> Any:
         try:
             return function(argument)
-        except Exception as error:
-            # what it says may quote a value; the type is enough here, and Python shows the rest
-            msg = f"the randomizer raised {type(error).__name__} in a call of {rows:,} rows; try it on such a {mode}"
+        except (Exception, SystemExit) as error:
+            # elsewhere no message repeats a value; the truths here are made up, so whatever it quotes is nobody's
+            msg = (
+                f"the randomizer raised {told(error)} when it was called with {_HANDED[mode].format(rows)}; mend it, "
+                "or choose by mode (--mode) how truths are handed over"
+            )
             raise DataError(msg) from error
 
     if mode == "record":
@@ -162,44 +165,10 @@ def _function(function: Callable[[Any], Any], design: Design, mode: str) -> Rand
 
 
 def _endpoint(address: str, design: Design) -> Randomizer:
-    from urllib.parse import urlsplit
-
-    parts = urlsplit(address)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        msg = "randomizer must be an http:// or https:// address if it is a text; give a function itself"
-        raise DesignError(msg)
-    name = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"  # a password or token is not repeated
-
     def run(truths: Sequence[Codes]) -> list[Codes]:
-        rows = len(truths[0])
-        return _codes_of_records(_posted(address, name, _records(design, truths)), design, rows)
+        return _codes_of_records(posted(address, _records(design, truths)), design, len(truths[0]))
 
-    return Randomizer(name, run, 1_000)
-
-
-def _posted(address: str, name: str, records: list[dict[str, Any]]) -> Any:
-    import http.client
-    from urllib.error import HTTPError, URLError
-    from urllib.request import Request, urlopen
-
-    body = json.dumps(records, ensure_ascii=False).encode()
-    headers = {"Content-Type": "application/json", "Accept": "application/json"}
-    try:
-        with urlopen(Request(address, data=body, headers=headers), timeout=_SECONDS) as response:
-            answer = response.read()
-    except HTTPError as error:
-        error.close()
-        msg = f"{name} answered with status {error.code}; it must take a JSON array of records by POST"
-        raise SourceError(msg) from None
-    except (URLError, http.client.HTTPException, OSError, ValueError) as error:
-        cause = getattr(error, "reason", error)
-        msg = f"cannot reach {name} ({type(cause).__name__}); is it running, and is the address right?"
-        raise SourceError(msg) from None
-    try:
-        return json.loads(answer)
-    except (ValueError, RecursionError):
-        msg = f"{name} must answer with a JSON array of reports, and this is no JSON"
-        raise DataError(msg) from None
+    return Randomizer(name_of(address), run, 1_000)
 
 
 # Codes → what randomizers take.
@@ -230,6 +199,9 @@ def _records(design: Design, truths: Sequence[Codes]) -> list[dict[str, Any]]:
 
 def _codes_of_any(reports: Any, design: Design, rows: int) -> list[Codes]:
     """Return the codes of a list of records, or of any table that lambdarr reads."""
+    if reports is None:
+        msg = "the randomizer must return a table or a list of records, got None; does it end without return?"
+        raise DataError(msg)
     return (_codes_of_records if isinstance(reports, list) else _codes_of_table)(reports, design, rows)
 
 
@@ -245,12 +217,20 @@ def _codes_of_table(reports: Any, design: Design, rows: int) -> list[Codes]:
         first_row = 1
         for batch in source.batches(design.names, encoded=design.names):
             for attribute, column, piece in zip(design.attributes, batch.columns, pieces, strict=True):
-                piece.append(encode(attribute, column, as_text=source.as_text, first_row=first_row))
+                piece.append(
+                    encode(
+                        attribute,
+                        column,
+                        as_text=source.as_text,
+                        first_row=first_row,
+                        sampled=design.is_sampled,
+                    )
+                )
             first_row += batch.num_rows
     codes_of = [np.concatenate(each) if each else np.empty(0, dtype=np.int32) for each in pieces]
     _check_rows(len(codes_of[0]), rows)
     for attribute, codes in zip(design.attributes, codes_of, strict=True):
-        if attribute.missing_is_public and codes.min() < 0:
+        if not design.is_sampled and codes.min() < 0:
             raise _null(attribute)
     return codes_of
 
@@ -267,7 +247,7 @@ def _told_of_the_randomizer() -> Iterator[None]:
 
 def _codes_of_records(reports: Any, design: Design, rows: int) -> list[Codes]:
     if not isinstance(reports, list):
-        msg = f"the randomizer must return a list of records, got {type(reports).__name__}"
+        msg = f"the randomizer must return a list of records, as JSON an array of objects, got {type(reports).__name__}"
         raise DataError(msg)
     _check_rows(len(reports), rows)
     for report in reports:
@@ -276,11 +256,12 @@ def _codes_of_records(reports: Any, design: Design, rows: int) -> list[Codes]:
             raise DataError(msg)
         if report.keys() != set(design.names):
             _check_columns(list(report), design)
-    return [_column(attribute, reports) for attribute in design.attributes]
+    return [_column(attribute, reports, sampled=design.is_sampled) for attribute in design.attributes]
 
 
-def _column(attribute: Attribute, reports: list[Mapping[str, Any]]) -> Codes:
-    known: dict[tuple[type, Any], int] = {}
+def _column(attribute: Attribute, reports: list[Mapping[str, Any]], *, sampled: bool) -> Codes:
+    # where some are not asked None says so, and a missing category is its text
+    known: dict[tuple[type, Any], int] = {(type(None), None): ABSENT} if sampled else {}
     codes = np.empty(len(reports), dtype=np.int32)
     for row, report in enumerate(reports):
         value = report[attribute.name]
@@ -292,13 +273,21 @@ def _column(attribute: Attribute, reports: list[Mapping[str, Any]]) -> Codes:
         except (DataError, TypeError):
             msg = (
                 f"the randomizer's reports do not fit the design: one of attribute {attribute.name!r}, in row "
-                f"{row + 1:,} of a call, is none of its {attribute.size} categories"
+                f"{row + 1:,} of a call, is none of its {attribute.size} categories{_hint(attribute, value)}"
             )
             raise DataError(msg) from None
-        if code == ABSENT:
+        if code == ABSENT and not sampled:
             raise _null(attribute)
         codes[row] = code
     return codes
+
+
+def _hint(attribute: Attribute, value: object) -> str:
+    """Return what may be meant by a report of another type than the categories."""
+    for category in attribute.categories:
+        if type(value) is not type(category) and str(value).lower() == str(category).lower():
+            return f"; it is {value!r}, {_kind(value)}, where {category!r} is meant: return it as the design has it"
+    return f"; it is {_kind(value)}" if not isinstance(value, type(attribute.categories[0])) else ""
 
 
 def _kind(thing: object) -> str:

@@ -152,7 +152,11 @@ def audit(
     ] = None,
     shuffled: Annotated[int | None, typer.Option(metavar="N", help="Also the ε of a report shuffled among N.")] = None,
     truths: Annotated[
-        Path | None, typer.Option(help="A file that is to be released: what is expected to be left true of it.")
+        Path | None,
+        typer.Option(
+            help="A file that is to be released: what is expected to be left true of it. Columns that the design "
+            "neither has nor keeps count as dropped."
+        ),
     ] = None,
     measure: Annotated[
         bool, typer.Option("--measure", help="Run a randomizer and look at its reports; exit code 1 if it fails.")
@@ -179,13 +183,22 @@ def audit(
     With --measure, a randomizer is run on made-up records: a lower bound on its ε, and checks of every cell and row.
     """
     import lambdarr
-    from lambdarr.reporting.designs import asked_sentence, audit_table, audit_values, public_missing_sentence
-    from lambdarr.reporting.texts import finite
+    from lambdarr.reporting.designs import (
+        asked_sentence,
+        audit_table,
+        public_missing_sentence,
+        release_sentences,
+        shuffled_sentence,
+    )
 
     loaded = lambdarr.Design.load(design)
     options = {"mode": None if mode is None else mode.value, "draws": draws, "confidence": confidence}
     given = {name: value for name, value in options.items() if value is not None}
     if measure:
+        of_design = {"prior": prior, "repeated": repeated, "shuffled": shuffled, "truths": truths}
+        if extra := [name for name, value in of_design.items() if value is not None]:
+            msg = f"--{extra[0]} is about the design, and --measure runs a randomizer; give them in two commands"
+            raise DesignError(msg)
         _measure(loaded, randomizer, given, as_json=as_json)
         return
     if randomizer is not None or given:
@@ -195,9 +208,9 @@ def audit(
     more = None if repeated is None else found.repeated(repeated)
     among = None if shuffled is None else found.shuffled(shuffled)
     if as_json:
-        values = audit_values(found)
-        values |= {} if more is None else {"repeated": audit_values(more)}
-        values |= {} if among is None else {"shuffled_epsilon": finite(among)}
+        values = found.to_dict()
+        values |= {} if more is None else {"repeated": more.to_dict()}
+        values |= {} if among is None else {"shuffled": among.to_dict()}
         print_json(values)
         return
     print_table(audit_table(found))
@@ -208,18 +221,12 @@ def audit(
         f"{'believed this' if found.prior_given else 'knew nothing'} before, and to what."
     )
     if more is not None:
-        beliefs = ", ".join(f"{leak.name} {leak.worst_posterior:.3f}" for leak in more.attributes)
-        say(
-            f"{repeated} fresh reports of one truth: ε = {more.joint.epsilon:.4g}; beliefs after them up to: {beliefs}."
-        )
-    if shuffled is not None and among is not None:
-        say(f"Shuffled among {shuffled:,} reports: ε is at most {among:.4g}, but for a chance of one in a million.")
-    if (release := found.release) is not None:
-        say(
-            f"Of {release.records:,} records, {release.true_records:,.1f} are expected to be reported true in every "
-            f"attribute; of {release.uniques:,} that nobody else shares, {release.surviving_uniques:,.1f}, and nobody "
-            "can tell which."
-        )
+        print_table(audit_table(more))
+    if among is not None:
+        say(shuffled_sentence(among))
+    if found.release is not None:
+        for sentence in release_sentences(found.release):
+            say(sentence)
     if found.asked is not None:
         say(asked_sentence(found.asked, len(found.attributes)))
     if found.released:

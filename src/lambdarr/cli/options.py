@@ -116,22 +116,34 @@ def randomizer_in(text: str | None) -> Any:
     import sys
     from importlib import import_module
 
+    from lambdarr.blame import told
+
     if text is None or "://" in text:
         return text
     module, colon, path = text.partition(":")
-    if not (module and colon and path):
-        msg = f"--randomizer must be MODULE:FUNCTION or an http(s) address, got {text!r}"
+    if not (module and colon and path) or module.endswith(".py") or "/" in module:
+        msg = f"--randomizer must be MODULE:FUNCTION, such as survey:randomize, or an http(s) address, got {text!r}"
         raise DesignError(msg)
     if "" not in sys.path:
         sys.path.insert(0, "")  # as `python -m` does: a module in the present folder is found
     try:
         found: Any = import_module(module)
-        for name in path.split("."):
-            found = getattr(found, name)
-    except Exception as error:
-        what = str(error) if isinstance(error, ImportError | AttributeError) else type(error).__name__
-        msg = f"--randomizer {text!r} cannot be imported ({what}); is the module in this folder or installed?"
-        raise DesignError(msg) from None
+    except (Exception, SystemExit) as error:
+        if isinstance(error, ModuleNotFoundError) and error.name and f"{module}.".startswith(f"{error.name}."):
+            msg = (
+                f"--randomizer {text!r}: there is no module {error.name!r} in this folder, nor is one installed; "
+                "an endpoint's address starts with http://"
+            )
+        else:
+            msg = f"--randomizer {text!r}: the module cannot be imported, it raised {told(error)}; mend it"
+        raise DesignError(msg) from error
+    for name in path.split("."):
+        if not hasattr(found, name):
+            own = [key for key in dir(found) if callable(getattr(found, key, None)) and not key.startswith("_")]
+            has = f"; it has: {', '.join(own[:10])}" if own else ""
+            msg = f"--randomizer {text!r}: {getattr(found, '__name__', module)!r} has no {name!r}{has}"
+            raise DesignError(msg)
+        found = getattr(found, name)
     if not callable(found):
         msg = f"--randomizer {text!r} must name a function, and it is of type {type(found).__name__}"
         raise DesignError(msg)

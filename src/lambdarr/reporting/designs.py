@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 from rich.table import Table
 
-from lambdarr.reporting.texts import finite
+from lambdarr.reporting.texts import finite, percent, terminal_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lambdarr.auditing import Audit, Leak
+    from lambdarr.auditing import Audit, Shuffled
     from lambdarr.channel import Channel
     from lambdarr.designs import Design
     from lambdarr.optimizing import Certificate
+    from lambdarr.releases import Release
 
 _WIDEST_ATTENUATION = 7
 _MOST_CATEGORIES = 12
@@ -79,7 +80,7 @@ def categories_table(design: Design) -> Table:
     return table
 
 
-def _measure_cells(thing: Channel | Design | Leak) -> tuple[str, str, str, str]:
+def _measure_cells(thing: Channel | Design) -> tuple[str, str, str, str]:
     epsilon = "∞" if math.isinf(thing.epsilon) else f"{thing.epsilon:.3f}"
     return f"{thing.bits:.3f}", f"{thing.strength:.1%}", epsilon, f"{thing.truthfulness:.1%}"
 
@@ -181,25 +182,64 @@ def _odds(epsilon: float) -> str:
     return f"{odds:.2f}" if odds < 100 else f"{odds:,.0f}" if odds < 10**7 else f"{odds:.1e}"
 
 
-def audit_values(audit: Audit) -> dict[str, Any]:
-    """Return what ``audit --json`` prints."""
-    values = audit.to_dict()
-    for leak in (*values["attributes"], values["joint"]):
-        leak |= {name: finite(value) for name, value in leak.items() if isinstance(value, float)}
-    return values
+def audit_title(audit: Audit) -> str:
+    """Return what a table of an audit is about."""
+    if audit.reports == 1:
+        return "What one report gives away"
+    return f"What {audit.reports:,} fresh reports of one truth give away"
+
+
+def audit_columns(audit: Audit) -> dict[str, list[str]]:
+    """Return what people read of an audit, heading by heading, the joint last; what is not known is left out."""
+    leaks = (*audit.attributes, audit.joint)
+    columns = {
+        "bits": [(leak.bits, f"{leak.bits:.3f}") for leak in leaks],
+        "strength": [(leak.strength, percent(leak.strength)) for leak in leaks],
+        "ε": [(leak.epsilon, "∞" if math.isinf(leak.epsilon) else f"{leak.epsilon:.3f}") for leak in leaks],
+        "true": [(leak.truthfulness, percent(leak.truthfulness)) for leak in leaks],
+        "capacity": [(leak.capacity, f"{leak.capacity:.3f}") for leak in leaks],
+        "gain": [(leak.guess_gain, f"× {leak.guess_gain:,.3g}") for leak in leaks],
+        "posterior": [(leak.worst_posterior, percent(leak.worst_posterior)) for leak in leaks],
+    }
+    return {
+        heading: ["–" if math.isnan(number) else cell for number, cell in cells]
+        for heading, cells in columns.items()
+        if not all(math.isnan(number) for number, _ in cells)
+    }
+
+
+def shuffled_sentence(shuffled: Shuffled) -> str:
+    """Return in words what shuffling gains, or why nothing."""
+    if shuffled.reason:
+        return f"Shuffling gains nothing that is known: {shuffled.reason}."
+    return (
+        f"Shuffled among {shuffled.reports:,} reports, ε of a record is at most {shuffled.epsilon:.4g}, but for a "
+        f"chance of {shuffled.delta:.2g}."
+    )
+
+
+def release_sentences(release: Release) -> list[str]:
+    """Return in words what the release of a file leaves of its truths."""
+    key = ", ".join(release.key)
+    said = [
+        f"Of {release.records:,} records, {release.true_records:,.1f} are expected to be reported true in every "
+        f"attribute; of {release.uniques:,} that nobody else shares (by {key}), {release.surviving_uniques:,.1f}, and "
+        "nobody can tell which."
+    ]
+    if release.exposed:
+        said.append(
+            f"{release.exposed:,} records are told apart by what is released as it is: whoever knows that much of them "
+            "finds them. Keep fewer columns, or make them attributes."
+        )
+    return said
 
 
 def audit_table(audit: Audit) -> Table:
     """Return the audit as a table, the joint last."""
-    table = Table(title="What one report gives away")
-    table.add_column("attribute")
-    for heading in ("bits", "strength", "ε", "true", "capacity", "gain", "posterior"):
-        table.add_column(heading, justify="right")
-    for leak in (*audit.attributes, audit.joint):
+    columns = audit_columns(audit)
+    table = terminal_table(audit_title(audit), ["attribute", *columns])
+    for leak, *cells in zip((*audit.attributes, audit.joint), *columns.values(), strict=True):
         if leak is audit.joint:
             table.add_section()
-        gain = f"× {leak.guess_gain:,.3g}"
-        table.add_row(
-            escape(leak.name), *_measure_cells(leak), f"{leak.capacity:.3f}", gain, f"{leak.worst_posterior:.1%}"
-        )
+        table.add_row(escape(leak.name), *cells)
     return table

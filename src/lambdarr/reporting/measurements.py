@@ -6,30 +6,56 @@ import math
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
-from rich.table import Table
+
+from lambdarr.reporting.texts import terminal_table
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from lambdarr.measuring import Measurement
 
 _CHECKS = "cells", "positions", "lags", "calls"
+_OTHER_CHECKS = {
+    "asked": "Sets of attributes asked, and whether they tell of the truths",
+    "others": "Reports beside truths that are not theirs",
+    "repeats": "Calls that come again as a whole",
+    "pairs": "Independence between attributes",
+    "epsilon": "No pair of truths told apart better than ε allows",
+}
+HEADINGS = "attribute", "stated ε", "at least", "share", *_CHECKS
+
+
+def _p_value(p: float, equals: str = "") -> str:
+    """Return a p-value; what is smaller than anyone needs to know is told as such."""
+    return f"{equals}{p:.2g}" if p >= 1e-30 else "< 1e-30"
+
+
+def measurement_rows(measured: Measurement) -> list[tuple[str, ...]]:
+    """Return bounds beside the stated ε, and the p-values of checks of one attribute, the joint last."""
+    p_values: dict[tuple[str, tuple[str, ...]], str] = {
+        (check.name, check.attributes): _p_value(check.p_value) for check in measured.checks
+    }
+    rows = []
+    for bound in (*measured.attributes, measured.joint):
+        stated = f"{bound.epsilon:.4f}" if math.isfinite(bound.epsilon) else "∞"
+        of_checks = ("" if bound is measured.joint else p_values[name, (bound.name,)] for name in _CHECKS)
+        rows.append((bound.name, stated, f"{bound.bound:.4f}", f"{bound.share:.1%}", *of_checks))
+    return rows
 
 
 def measurement_table(measured: Measurement) -> Table:
-    """Return bounds beside the stated ε, and the p-values of the checks, the joint last."""
-    table = Table(title=f"What {escape(measured.randomizer)} gives away, measured")
-    table.add_column("attribute")
-    for heading in ("stated ε", "ε at least", "share", *_CHECKS):
-        table.add_column(heading, justify="right")
-    p_values = {(check.name, check.attributes): check for check in measured.checks}
-    for bound in (*measured.attributes, measured.joint):
-        stated = f"{bound.epsilon:.4f}" if math.isfinite(bound.epsilon) else "∞"
-        cells = [escape(bound.name), stated, f"{bound.bound:.4f}", f"{bound.share:.1%}"]
-        if bound is measured.joint:
-            table.add_section()
-            table.add_row(*cells, *("" for _ in _CHECKS), style="bold")
-        else:
-            found = [p_values[name, (bound.name,)] for name in _CHECKS]  # type: ignore[index]
-            table.add_row(*cells, *(f"{c.p_value:.2g}" if c.passed else f"[red]{c.p_value:.2g}[/red]" for c in found))
+    """Return the measurement as a table; p-values of failed checks are red."""
+    table = terminal_table(f"What {measured.randomizer} gives away, measured", HEADINGS)
+    failed = {(check.name, check.attributes) for check in measured.failures}
+    *rows, joint = measurement_rows(measured)
+    for row in rows:
+        name, numbers, p_values = row[0], row[1 : -len(_CHECKS)], row[-len(_CHECKS) :]
+        told = (
+            f"[red]{p}[/red]" if (check, (name,)) in failed else p for check, p in zip(_CHECKS, p_values, strict=True)
+        )
+        table.add_row(escape(name), *numbers, *told)
+    table.add_section()
+    table.add_row(*joint, style="bold")
     return table
 
 
@@ -41,9 +67,10 @@ def measurement_sentences(measured: Measurement) -> list[str]:
         "cells, positions, lags, calls: the p-values of checks that reports follow the channel in every cell and every "
         "row, and depend neither on each other nor on earlier calls.",
     ]
-    if pairs := [check.p_value for check in measured.checks if check.name == "pairs"]:
-        which = "" if len(pairs) == 1 else f" for the most suspicious of {len(pairs):,} pairs"
-        said.append(f"Independence between attributes: p = {min(pairs):.2g}{which}.")
+    for name, what in _OTHER_CHECKS.items():
+        if p_values := [check.p_value for check in measured.checks if check.name == name]:
+            which = "" if len(p_values) == 1 else f", the smallest of {len(p_values):,}"
+            said.append(f"{what}: p {_p_value(min(p_values), '= ')}{which}.")
     if not measured.passed:
         return said
     if above := [bound.name for bound in measured.attributes if bound.bound > bound.epsilon]:

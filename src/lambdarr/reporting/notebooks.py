@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from lambdarr.auditing import Audit
     from lambdarr.designs import Design
     from lambdarr.estimation import Estimate
+    from lambdarr.measuring import Measurement
     from lambdarr.queries import Answer
 
 _MOST = 50
@@ -41,23 +42,26 @@ def design_html(design: Design) -> str:
 
 def audit_html(audit: Audit) -> str:
     """Return an audit as a table, the joint last."""
-    rows = [
-        (
-            leak.name,
-            _epsilon(leak.epsilon),
-            f"{leak.bits:.3f}",
-            f"{leak.strength:.1%}",
-            _true(leak),
-            f"{leak.capacity:.3f}",
-            f"× {leak.guess_gain:,.3g}",
-            f"{leak.worst_posterior:.1%}",
-        )
-        for leak in (*audit.attributes[:_MOST], audit.joint)
-    ]
-    headings = ("attribute", "ε", "bits", "strength β", "true", "capacity", "gain", "posterior")
-    return table("What one report gives away", headings, rows) + _notes(
+    from lambdarr.reporting.designs import audit_columns, audit_title
+
+    columns = audit_columns(audit)
+    rows = [*zip((*(leak.name for leak in audit.attributes), "joint"), *columns.values(), strict=True)]
+    return table(audit_title(audit), ("attribute", *columns), [*rows[:-1][:_MOST], rows[-1]]) + _notes(
         f"{len(audit.attributes) - _MOST:,} more attributes are not shown." if len(audit.attributes) > _MOST else "",
         f"Released unrandomized: {', '.join(audit.released)}. Nothing above protects it." if audit.released else "",
+    )
+
+
+def measurement_html(measured: Measurement) -> str:
+    """Return a measured audit as a table of bounds, the joint last, and what it means."""
+    from lambdarr.reporting.measurements import HEADINGS, measurement_rows, measurement_sentences
+
+    *rows, joint = measurement_rows(measured)
+    shown = table(f"What {measured.randomizer} gives away, measured", HEADINGS, [*rows[:_MOST], joint])
+    return shown + _notes(
+        f"{len(rows) - _MOST:,} more attributes are not shown." if len(rows) > _MOST else "",
+        *measurement_sentences(measured),
+        "" if measured.passed else f"Failed: {measured.reason}",
     )
 
 

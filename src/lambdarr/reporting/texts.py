@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from rich.table import Table
+
 INFERENCES = {"population": "the population behind the respondents", "finite": "this very file"}
 """What standard errors and intervals speak of."""
 
@@ -27,6 +29,40 @@ _LATEX = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {
 def finite(value: float) -> float | None:
     """Return a number as JSON holds it: what is infinite or unknown becomes null."""
     return value if math.isfinite(value) else None
+
+
+def percent(share: float) -> str:
+    """Return a share in percent; what is nearly none or nearly all is not rounded to either.
+
+    Examples
+    --------
+    >>> percent(0.5), percent(0.99996), percent(1), percent(1e-9), percent(0)
+    ('50.0%', '> 99.9%', '100.0%', '< 0.1%', '0.0%')
+    """
+    if 0 < share < 0.0005:
+        return "< 0.1%"
+    return "> 99.9%" if 0.9995 <= share < 1 else f"{share:.1%}"
+
+
+def terminal_table(title: str, headings: Sequence[str]) -> Table:
+    """Return an empty table that fits 80 columns: names are folded where they must be, numbers never cut.
+
+    Parameters
+    ----------
+    title : str
+        What the table is about, as plain text.
+    headings : sequence of str
+        The headings of its columns; the first one holds names, all others numbers.
+    """
+    from rich.box import SIMPLE_HEAD
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title=escape(title), box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    table.add_column(headings[0], overflow="fold")
+    for heading in headings[1:]:
+        table.add_column(heading, justify="right", no_wrap=True)
+    return table
 
 
 def csv_table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
