@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from lambdarr.scales import Scale
+
 Category = str | int | bool
 Kind = Literal["text", "integer", "boolean"]
 Codes = np.ndarray[Any, np.dtype[np.integer[Any]]]
@@ -49,6 +51,8 @@ class Attribute:
     missing_is_public : bool
         Whether a null is public knowledge instead, as where a question was not asked: it is then no category, and is
         reported as it is, never randomized. Nothing protects the fact that an answer is missing.
+    scale : Scale, optional
+        How numbers become the categories, for a numerical attribute.
 
     Examples
     --------
@@ -63,6 +67,7 @@ class Attribute:
     categories: tuple[Category, ...]
     missing: str | None = None
     missing_is_public: bool = False
+    scale: Scale | None = None
 
     def __init__(
         self,
@@ -71,8 +76,10 @@ class Attribute:
         missing: str | None = None,
         *,
         missing_is_public: bool = False,
+        scale: Scale | None = None,
     ) -> None:
         object.__setattr__(self, "name", name)
+        object.__setattr__(self, "scale", scale)
         if isinstance(categories, str):
             msg = f"categories of attribute {name!r} must be a list, got one text; write ['a', 'b']"
             raise DesignError(msg)

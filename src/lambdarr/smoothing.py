@@ -41,7 +41,7 @@ MOST = 2_048
 """Fine cells of the finest scale that is smoothed: a minute's work."""
 
 _STILL = 1e-9  # how far a step may still move the distribution where it has converged
-_LIFT = 0.02  # of the distribution that a long step may take below zero
+_LIFT = 0.005  # of the distribution that a long step may take below zero
 _ROUNDS = 200  # more than any fit has needed
 
 
@@ -84,7 +84,7 @@ class Cells:
         if fine.sum() > MOST:
             msg = f"a scale of {scale.bins:,} bins is too fine to be smoothed; take at most {MOST - FINE:,}"
             raise DataError(msg)
-        cut = [np.linspace(*pair, k, endpoint=False) for *pair, k in zip(ends[:-1], ends[1:], fine, strict=True)]
+        cut = [np.linspace(a, b, k, endpoint=False) for a, b, k in zip(ends[:-1], ends[1:], fine, strict=True)]
         bounds = np.append(np.concatenate(cut), ends[-1])
         if whole:
             bounds = np.ceil(bounds)
@@ -140,37 +140,32 @@ def fit(cells: Cells, channel: Channel, theta: Floats, n: float) -> Smoothed:
     reporting = lam * cells.chances + redrawn
     allowed = channel.size - 1 + 2 * math.sqrt(2 * (channel.size - 1))
     seen = theta > 0
-    pi = np.full(reporting.shape[1], 1 / reporting.shape[1])
     for strength in STRENGTHS:
-        pi = _fixed_point(reporting, theta, cells.smoothing(strength), pi)
+        pi = _fixed_point(reporting, theta, cells.smoothing(strength))
         deviance = 2 * n * float(theta[seen] @ np.log(theta[seen] / (reporting @ pi)[seen]))
         if deviance <= allowed:
             break
     return Smoothed(pi, strength, deviance)
 
 
-def _fixed_point(reporting: Floats, theta: Floats, smoothing: Floats, pi: Floats) -> Floats:
+def _fixed_point(reporting: Floats, theta: Floats, smoothing: Floats) -> Floats:
     """Return the distribution that a step of EMS leaves as it is.
 
     Where λ is small the steps are, and there may be a million of them. So they are taken as the motion that they are:
     implicitly, over a time that grows as it comes to rest (pseudo-transient continuation), which ends as Newton's
     method.
     """
-    time, last = 1.0, math.inf
+    pi, time = np.full(reporting.shape[1], 1 / reporting.shape[1]), 1.0
     for _ in range(_ROUNDS):
         reported = reporting @ pi
         ratio = theta / reported
         factor = ratio @ reporting
         motion = smoothing @ (pi * factor) - pi
-        speed = float(np.abs(motion).sum())
-        if speed < _STILL:
+        if np.abs(motion).sum() < _STILL:
             break
-        if speed > last:  # it circles a point instead of coming to rest
-            time = 1.0
-        last = speed
         bend = np.diag(factor) - pi[:, None] * ((reporting * (ratio / reported)[:, None]).T @ reporting)
         ahead = pi + np.linalg.solve((1 / time + 1) * np.eye(len(pi)) - smoothing @ bend, motion)
-        lifted = np.maximum(ahead, 0.1 * pi)  # from 0 EM never returns
+        lifted = np.maximum(ahead, 0.3 * pi)  # from 0 EM never returns
         if (lifted - ahead).sum() < _LIFT:
             pi, time = lifted / lifted.sum(), 4 * time
         else:  # too far: a plain step, which never is, and a shorter time
