@@ -21,6 +21,7 @@ from lambdarr.channel import Channel
 from lambdarr.choosing import Dependence
 from lambdarr.conditions import scores_of
 from lambdarr.designs import Design, check_design, listed
+from lambdarr.distributions import rounding_excess
 from lambdarr.errors import DataError
 from lambdarr.estimation import estimated
 from lambdarr.intervals import deviations
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from lambdarr.domain import Attribute
     from lambdarr.estimation import Estimate, Inference
     from lambdarr.tabulation import Counts
 
@@ -330,7 +332,7 @@ def correlate(
     if not isinstance(given, Mapping) or not set(given) <= set(part.names):
         msg = f"scores must map some of these attributes to their numbers: {', '.join(part.names)}"
         raise DataError(msg)
-    numbers = {attribute.name: scores_of(attribute, given.get(attribute.name)) for attribute in part.attributes}
+    numbers = {attribute.name: numbers_of(attribute, given.get(attribute.name)) for attribute in part.attributes}
     tables = list(itertools.combinations(part.names, 2))
     by_wave = [tallied(wave.reports, wave.design, tables, wave.survey) for wave in waves]
     of_pairs = (
@@ -360,7 +362,7 @@ def related(
     inference : {"population", "finite"}
         As for ``estimate``.
     """
-    numbers = {a.name: scores_of(a, None) for a in part.attributes} if scores is None else scores
+    numbers = {a.name: numbers_of(a) for a in part.attributes} if scores is None else scores
     pairs, variances, n, library = [], dict.fromkeys(part.names, math.nan), 0, "pyarrow"
     most = dict.fromkeys(part.names, 0)  # reports that a variance is from: as many as answered with any one other
     for counted in tables:
@@ -369,12 +371,35 @@ def related(
         for axis, name in enumerate(table.attributes):
             if (of := numbers[name]) is not None and table.n >= most[name]:
                 most[name] = table.n
-                variances[name] = _variance(table.unbiased.sum(axis=1 - axis), of)
+                variances[name] = _variance(table.unbiased.sum(axis=1 - axis), of) - _excess(table, axis)
         pairs.append(_pair(table, numbers[table.attributes[0]], numbers[table.attributes[1]]))
     return Correlation(part.names, n, inference, tuple(pairs), variances, library)
 
 
+def numbers_of(attribute: Attribute, given: Any = None) -> Floats | None:
+    """Return the numbers of an attribute's categories, nan for those without; None if it has none at all.
+
+    A numerical attribute has the points of its scale: people outside its bounds, or without an answer, have no number,
+    and covariances are those of the others.
+    """
+    if attribute.scale is None or given is not None:
+        return scores_of(attribute, given)
+    numbers = np.full(attribute.size, math.nan)
+    numbers[attribute.scale.places] = attribute.scale.points
+    return numbers
+
+
+def _excess(table: Estimate, axis: int) -> float:
+    """Return by how much the variance of an attribute's points exceeds that of the numbers behind them."""
+    scale = table.design.attributes[axis].scale
+    if scale is None:
+        return 0.0
+    return rounding_excess(scale, table.design.channels[axis], table.reported.sum(axis=1 - axis), table.independent)
+
+
 def _variance(shares: Floats, scores: Floats) -> float:
+    known = np.isfinite(scores)
+    shares, scores = shares[known] / shares[known].sum(), scores[known]
     return float(shares @ scores**2 - (shares @ scores) ** 2)
 
 
@@ -415,18 +440,25 @@ def _test(table: Estimate) -> Dependence:
 
 def _moments(table: Estimate, first: Floats, second: Floats) -> tuple[Measure, Measure]:
     """Return covariance and correlation, with errors by linearization over the table's cells."""
-    pi = table.unbiased
+    known = np.isfinite(first)[:, None] & np.isfinite(second)[None, :]
+    total = float(table.unbiased[known].sum())
+    if total <= 0:
+        return UNKNOWN, UNKNOWN
+    pi = np.where(known, table.unbiased, 0) / total
+    first, second = np.nan_to_num(first), np.nan_to_num(second)
     rows, columns = pi.sum(axis=1), pi.sum(axis=0)
     x, y = (first - rows @ first)[:, None], (second - columns @ second)[None, :]
     covariance = float((pi * x * y).sum())
-    spreads = _variance(rows, first), _variance(columns, second)
-    of_covariance = Measure(covariance, _error(table, x * y))
+    of_covariance = Measure(covariance, _error(table, known * (x * y - covariance) / total))
+    points = float(rows @ x[:, 0] ** 2), float(columns @ y[0] ** 2)
+    spreads = tuple(points[axis] - _excess(table, axis) for axis in range(2))
     if min(spreads) <= 0:
         return of_covariance, UNKNOWN
     scale = math.sqrt(spreads[0] * spreads[1])
     value = covariance / scale
-    influence = x * y / scale - value / 2 * (x**2 / spreads[0] + y**2 / spreads[1])
-    return of_covariance, Measure(value, _error(table, influence))
+    influence = (x * y - covariance) / scale
+    influence = influence - value / 2 * ((x**2 - points[0]) / spreads[0] + (y**2 - points[1]) / spreads[1])
+    return of_covariance, Measure(value, _error(table, known * influence / total))
 
 
 def _error(table: Estimate, gradient: Floats) -> float:

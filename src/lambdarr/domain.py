@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+
 Category = str | int | bool
 Kind = Literal["text", "integer", "boolean"]
 Codes = np.ndarray[Any, np.dtype[np.integer[Any]]]
