@@ -37,6 +37,7 @@ _HOMES = {
     "compare_asked": "asking",
     "correlate": "association",
     "design": "solving",
+    "distribution": "distributions",
     "draw_questions": "randomization",
     "estimate": "estimation",
     "kronecker": "",
@@ -83,6 +84,7 @@ __all__ = [
     "compare_asked",
     "correlate",
     "design",
+    "distribution",
     "draw_questions",
     "estimate",
     "kronecker",
@@ -108,6 +110,7 @@ if TYPE_CHECKING:
     from lambdarr.auditing import Audit, Leak, audit
     from lambdarr.channel import Channel
     from lambdarr.designs import Design
+    from lambdarr.distributions import distribution
     from lambdarr.domain import Attribute
     from lambdarr.errors import DataError, DesignError, LambdarrError, MissingExtraError, SourceError
     from lambdarr.estimation import Estimate, estimate

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lambdarr.channel import Channel
-    from lambdarr.scales import Numeric, Scale
+    from lambdarr.scales import Numeric, Scale, Target
 
     Floats = NDArray[np.float64]
 
@@ -51,14 +51,20 @@ class Alternative(NamedTuple):
     """The predicted error, as a share of the range; for "ranges", as a share of people."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Binning:
     """The bins that were chosen, and what else was considered.
 
     Parameters
     ----------
+    name : str
+        Of the numerical attribute.
     scale : Scale
         With the chosen number of bins.
+    target : {"mean", "quantiles", "ranges", "histogram"}
+        What they were chosen for.
+    n : int
+        The number of reports to expect.
     error : float
         The predicted error of the target, of typical shapes: the standard error of the mean, of quantiles (the root
         mean square of median and 90 % quantile), or the mean absolute error of the distribution function
@@ -68,9 +74,15 @@ class Binning:
         All that were tried, by their number of bins.
     """
 
+    name: str
     scale: Scale
+    target: Target
+    n: int
     error: float
     alternatives: tuple[Alternative, ...]
+
+    def __repr__(self) -> str:
+        return f"<Binning of {self.name}: {self.scale.bins} bins for {self.target}, error {self.error:.3g}>"
 
 
 def chosen(numeric: Numeric, channel_of: Callable[[int], Channel], n: int) -> Binning:
@@ -109,7 +121,7 @@ def chosen(numeric: Numeric, channel_of: Callable[[int], Channel], n: int) -> Bi
         tried.append(Alternative(scale.bins, channel.lam, predicted(scale, channel, n, numeric.target)))
     least = min(alternative.error for alternative in tried)
     best = next(alternative for alternative in tried if alternative.error <= NEARLY * least)
-    return Binning(numeric.scale(best.bins), best.error, tuple(tried))
+    return Binning(numeric.name, numeric.scale(best.bins), numeric.target, int(n), best.error, tuple(tried))
 
 
 def _candidates(numeric: Numeric) -> list[int]:

@@ -219,7 +219,7 @@ def _settled(
             from lambdarr.binning import chosen
 
             kind, value = _own_target(item.name, targets, asked)
-            binnings.append(chosen(item, functools.partial(_sized, kind, value, item), people))
+            binnings.append(chosen(item, functools.partial(_sized, item.name, kind, value), people))
             scale = binnings[-1].scale
         attributes.append(
             Attribute.on(item.name, scale or item.scale(), item.missing, missing_is_public=item.missing_is_public)
@@ -244,9 +244,9 @@ def _own_target(name: str, targets: dict[str, Target], asked: int) -> tuple[str,
     raise DesignError(msg)
 
 
-def _sized(kind: str, value: float, item: Numeric, size: int) -> Channel:
-    """Return the channel that a target gives a numerical attribute, if its scale has as many categories."""
-    return _channel(item.name, size + (item.missing is not None and not item.missing_is_public), kind, value, None)
+def _sized(name: str, kind: str, value: float, size: int) -> Channel:
+    """Return the channel that a target gives an attribute, if it has as many categories."""
+    return _channel(name, size, kind, value, None)
 
 
 # Channels.

@@ -27,6 +27,7 @@ from lambdarr.cli.options import (
     WaveOption,
     WeightsOption,
     condition_in,
+    figures_in,
     names_in,
     numbers_in,
     waves_in,
@@ -41,7 +42,19 @@ commands = typer.Typer()
 def estimate(
     reports: ReportsArgument,
     design: DesignOption,
-    tables: Annotated[list[str], typer.Option("-t", "--table", help="Attributes of a table, as a,b. Repeatable.")],
+    tables: Annotated[
+        list[str] | None, typer.Option("-t", "--table", help="Attributes of a table, as a,b. Repeatable.")
+    ] = None,
+    mean: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Mean of a numerical attribute. Repeatable.")
+    ] = None,
+    quantile: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=P[,P]", help="Its quantiles; 0.5 is the median. Repeatable.")
+    ] = None,
+    correlate: Annotated[
+        list[str] | None, typer.Option(metavar="A,B", help="Correlation of numerical attributes. Repeatable.")
+    ] = None,
+    scores: ScoreOption = None,
     method: Annotated[
         MethodChoice | None,
         typer.Option(
@@ -69,15 +82,38 @@ def estimate(
     output: OutputOption = None,
     force: ForceOption = False,
 ) -> None:
-    """Estimate the truths' distribution from reports, with standard errors and confidence intervals."""
+    """Estimate the truths' distribution from reports, with standard errors and confidence intervals.
+
+    Tables of categories, or numbers: means, quantiles and correlations of numerical attributes, or of ordered
+    categories with scores.
+    """
     import lambdarr
     from lambdarr.reporting import estimates as shown
+    from lambdarr.reporting import numbers
     from lambdarr.tabulation import tallies
 
     destination = Destination.settle(Format, format, output, force=force, sources=[reports, design])
     waves = waves_in(reports, design, wave)
+    wanted = figures_in(mean, quantile, correlate)
+    if not tables and not wanted:
+        msg = "say what to estimate: tables of categories (-t), or --mean, --quantile and --correlate of numbers"
+        raise DesignError(msg)
+    if tables and wanted and destination.format == "csv":
+        msg = "a CSV file holds tables or numbers; ask for -t and for --mean, --quantile or --correlate in two commands"
+        raise DesignError(msg)
+    if wanted and (wave or strata or clusters):
+        msg = "--mean, --quantile and --correlate take one file and its weights; leave out --wave, --strata, --clusters"
+        raise DesignError(msg)
+    figures = numbers.figure_rows(
+        *waves[0],
+        wanted,
+        level=level,
+        inference=inference.value,
+        weights=weights,
+        scores=numbers_in("score", scores or []),
+    )
     # a name may hold a comma: the whole text is tried before its parts
-    asked = [[text] if text in waves[0][1].names else names_in(text) for text in tables]
+    asked = [[text] if text in waves[0][1].names else names_in(text) for text in tables or []]
     chosen = _method(method, interaction, simplex=simplex)
     found: list[Any] = []
     with Progress("Estimating", "tables") as progress:
@@ -87,11 +123,20 @@ def estimate(
             counts = [(table, made_with) for table, (_, made_with) in zip(of_waves, waves, strict=True)]
             table = lambdarr.estimate(counts, method=chosen, inference=inference.value)
             found.append(table.to_simplex() if simplex else table)
+    in_words = [f"{len(found)} {'table' if len(found) == 1 else 'tables'}"] if found else []
+    if figures:
+        in_words.append(f"{len(figures)} {'number' if len(figures) == 1 else 'numbers'}")
     destination.write(
-        f"{len(found)} {'table' if len(found) == 1 else 'tables'}",
-        table=lambda: (shown.estimate_table(table, level) for table in found),
-        csv=lambda: shown.estimates_csv(found, level),
-        json=lambda: {"tables": [shown.estimate_values(table, level) for table in found]},
+        " and ".join(in_words),
+        table=lambda: (
+            *(shown.estimate_table(table, level) for table in found),
+            *([numbers.figures_table(figures, level)] if figures else []),
+        ),
+        csv=lambda: shown.estimates_csv(found, level) if found else numbers.figures_csv(figures),
+        json=lambda: {
+            "tables": [shown.estimate_values(table, level) for table in found],
+            **({"numbers": numbers.figure_values(figures)} if figures else {}),
+        },
     )
     for table in found:
         warn(shown.estimate_warning(table))

@@ -216,10 +216,11 @@ def randomize(
 
 def _describe(loaded: Any) -> None:
     from lambdarr.reporting.designs import attenuation_table, categories_table, design_sentences, design_table
+    from lambdarr.reporting.numbers import scale_sentences
 
     print_table(design_table(loaded))
     print_table(categories_table(loaded))
     if (table := attenuation_table(loaded)) is not None:
         print_table(table)
-    for sentence in design_sentences(loaded):
+    for sentence in (*design_sentences(loaded), *scale_sentences(loaded)):
         say(sentence)

@@ -187,6 +187,28 @@ def _bound_in(text: str) -> Any:
         return text
 
 
+def figures_in(
+    mean: list[str] | None, quantile: list[str] | None, correlate: list[str] | None
+) -> list[tuple[str, str, Any]]:
+    """Return what is asked of numerical attributes: their name, a measure, and a share or another name."""
+    found: list[tuple[str, str, Any]] = [(name, "mean", None) for name in mean or []]
+    for text in quantile or []:
+        name, equals, shares = text.rpartition("=")
+        if not equals:
+            msg = f"--quantile must be NAME=share, as income=0.5 for the median, got {text!r}"
+            raise DesignError(msg)
+        found += [
+            (name, "quantile", _number("quantile", "NAME=share,share", text, share)) for share in shares.split(",")
+        ]
+    for text in correlate or []:
+        pair = names_in(text)
+        if len(pair) != 2 or pair[0] == pair[1]:
+            msg = f"--correlate must be two attributes as A,B, got {text!r}"
+            raise DesignError(msg)
+        found.append((pair[0], "correlation", pair[1]))
+    return found
+
+
 def target_in(kind: str, texts: list[str]) -> Any:
     """Return one number, or the mapping that NAME=X texts spell."""
     numbers: dict[str | None, float] = {}

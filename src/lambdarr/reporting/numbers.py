@@ -1,0 +1,143 @@
+"""Numerical attributes for people: what their scales are, why they have their bins, and their means and quantiles."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from lambdarr.reporting.texts import csv_table
+from lambdarr.scales import written
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from lambdarr.binning import Binning
+    from lambdarr.designs import Design
+    from lambdarr.estimation import Inference
+    from lambdarr.scales import Scale
+
+_HEADINGS = ("attribute", "measure", "estimate", "std. error", "interval")
+_OUTSIDE = {
+    "count": "numbers outside are counted as such",
+    "clip": "numbers outside are taken for the bound",
+    "refuse": "numbers outside are refused",
+}
+
+
+def scale_sentences(design: Design) -> Iterator[str]:
+    """Yield what the numbers of each numerical attribute become, and why it has its bins."""
+    for attribute in design.attributes:
+        if attribute.scale is not None:
+            yield f"{attribute.name}: {_scale_text(attribute.scale)}."
+    for binning in design.binnings:
+        yield _binning_sentence(binning)
+
+
+def _scale_text(scale: Scale) -> str:
+    low, high = written(scale.edges[0], scale.unit), written(scale.edges[-1], scale.unit)
+    bins = _bins(scale.bins)
+    what = {"date": "dates", "duration": "seconds"}.get(scale.unit, "numbers")
+    how = f"rounded at random to the {scale.inside} edges of {bins}" if scale.rounding == "random" else f"in {bins}"
+    return f"{what} from {low} to {high}, {how}; {_OUTSIDE[scale.outside]}"
+
+
+def _bins(count: int) -> str:
+    return "1 bin" if count == 1 else f"{count} bins"
+
+
+def _binning_sentence(binning: Binning) -> str:
+    """Return what was chosen for whom, and what about half and twice as many bins would have meant."""
+    chosen = binning.scale.bins
+    tried = {alternative.bins: alternative.error for alternative in binning.alternatives}
+    fewer = [bins for bins in tried if bins <= chosen / 2][-1:]
+    more = [bins for bins in tried if bins >= 2 * chosen][:1]
+    beside = ", ".join(f"{_bins(bins)} {tried[bins]:.2%}" for bins in (*fewer, *more))
+    of = "of all people, at worst" if binning.target == "ranges" else "of the range"
+    kind = {"mean": "mean", "quantiles": "median and 90 % quantile", "ranges": "shares below a number"}
+    return (
+        f"{binning.name} has {_bins(chosen)} because of {binning.n:,} respondents and its "
+        f"target, {binning.target}: the {kind.get(binning.target, 'distribution')} will be off by about "
+        f"{tried[chosen]:.2%} {of}, over typical shapes{f' ({beside})' if beside else ''}."
+    )
+
+
+def figure_rows(
+    reports: Any,
+    design: Design,
+    wanted: Sequence[tuple[str, str, Any]],
+    *,
+    level: float,
+    inference: Inference,
+    weights: Any,
+    scores: Mapping[str, Any],
+) -> list[dict[str, Any]]:
+    """Return means, quantiles and correlations, each with its error and interval, a row each."""
+    import lambdarr
+
+    distributions: dict[str, Any] = {}
+    rows: list[dict[str, Any]] = []
+    value: Any
+    ends: Any
+    for name, measure, more in wanted:
+        if measure == "correlation":
+            given = {key: value for key, value in scores.items() if key in (name, more)}
+            pair = lambdarr.correlate(
+                reports, design, [name, more], scores=given, inference=inference, weights=weights
+            ).pair(name, more)
+            value, error = pair.correlation
+            ends, n, what = pair.interval("correlation", level), pair.n, f"correlation with {more}"
+        else:
+            if name not in distributions:
+                distributions[name] = lambdarr.distribution(
+                    reports, design, name, inference=inference, weights=weights, scores=scores.get(name)
+                )
+            found = distributions[name].mean() if measure == "mean" else distributions[name].quantile(more)
+            value, error, n = found.value, found.standard_error, found.n
+            ends, what = found.interval(level), "mean" if measure == "mean" else f"{more:g} quantile"
+            scale = None if name not in design.names else design.select([name]).attributes[0].scale
+            if scale is not None and scale.unit == "date":  # the error stays in days
+                value, ends = as_date(value), tuple(as_date(end) for end in ends)
+        lower, upper = ends
+        rows.append({
+            "attribute": name, "measure": what, "value": value, "standard_error": error, "lower": lower,
+            "upper": upper, "n": n,
+        })  # fmt: skip
+    return rows
+
+
+def figure_values(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return figures for JSON: what is not known is None."""
+    return [
+        {key: None if isinstance(value, float) and math.isnan(value) else value for key, value in row.items()}
+        for row in rows
+    ]
+
+
+def figures_csv(rows: Sequence[dict[str, Any]]) -> str:
+    """Return figures as CSV text."""
+    values = figure_values(rows)
+    return csv_table(list(values[0]), [list(row.values()) for row in values])
+
+
+def figures_table(rows: Sequence[dict[str, Any]], level: float) -> Table:
+    """Return figures as a table."""
+    table = Table(title="Numbers")
+    for heading in _HEADINGS:
+        text = f"{level:.4g} interval" if heading == "interval" else heading
+        table.add_column(text, justify="left" if heading in ("attribute", "measure") else "right", overflow="fold")
+    for row in rows:
+        shown = [_shown(row[key]) for key in ("value", "standard_error", "lower", "upper")]
+        table.add_row(escape(row["attribute"]), escape(row["measure"]), shown[0], shown[1], f"{shown[2]} … {shown[3]}")
+    return table
+
+
+def _shown(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:.5g}"
+
+
+def as_date(days: float) -> str | float:
+    """Return days since 1970-01-01 as a date."""
+    return written(days, "date") if math.isfinite(days) else days
