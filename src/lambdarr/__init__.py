@@ -19,6 +19,7 @@ _HOMES = {
     "DataError": "errors",
     "Design": "designs",
     "DesignError": "errors",
+    "Drawn": "drawing",
     "Estimate": "estimation",
     "Interval": "intervals",
     "LambdarrError": "errors",
@@ -30,6 +31,7 @@ _HOMES = {
     "Regression": "regression",
     "SeededWords": "sampling",
     "SourceError": "errors",
+    "UnprotectedWarning": "errors",
     "audit": "auditing",
     "bistochastic": "",
     "compare_asked": "asking",
@@ -63,6 +65,7 @@ __all__ = [
     "DataError",
     "Design",
     "DesignError",
+    "Drawn",
     "Estimate",
     "Interval",
     "LambdarrError",
@@ -74,6 +77,7 @@ __all__ = [
     "Regression",
     "SeededWords",
     "SourceError",
+    "UnprotectedWarning",
     "audit",
     "bistochastic",
     "compare_asked",
@@ -105,7 +109,15 @@ if TYPE_CHECKING:
     from lambdarr.channel import Channel
     from lambdarr.designs import Design
     from lambdarr.domain import Attribute
-    from lambdarr.errors import DataError, DesignError, LambdarrError, MissingExtraError, SourceError
+    from lambdarr.drawing import Drawn
+    from lambdarr.errors import (
+        DataError,
+        DesignError,
+        LambdarrError,
+        MissingExtraError,
+        SourceError,
+        UnprotectedWarning,
+    )
     from lambdarr.estimation import Estimate, estimate
     from lambdarr.indicators import unbiased
     from lambdarr.intervals import Interval

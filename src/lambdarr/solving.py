@@ -8,11 +8,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lambdarr.channel import MAX_SIZE, Channel, is_number
 from lambdarr.conditions import probabilities_of
 from lambdarr.designs import Design, check_asked, listed
 from lambdarr.domain import Attribute, comparable, has_declared_order
+from lambdarr.drawing import Drawn
 from lambdarr.errors import DataError, DesignError
 from lambdarr.optimizing import Bound, Budget, Problem, Relation, workload_of
 from lambdarr.sources import Source, check_present, open_source
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
     from lambdarr.conditions import Prior
     from lambdarr.domain import Category
+    from lambdarr.drawing import Method
     from lambdarr.optimizing import Certificate, Demand
 
 Target = float | Mapping[str, float]
@@ -51,6 +54,8 @@ def design(
     missing: str = "",
     public_missing: Iterable[str] = (),
     asked: int | None = None,
+    drawn: Iterable[str] = (),
+    method: Method = "drawn",
 ) -> Design:
     """Return a design: the attributes of a source, and the λ's that meet a target.
 
@@ -89,6 +94,13 @@ def design(
     asked : int, optional
         How many of the attributes each respondent answers, drawn at random; all by default. A joint ε is then spread
         over as many, which allows a larger λ. Joint bits are those of the answers that are given, on average.
+    drawn : iterable of str
+        Columns, usually of numbers, that are randomized over the individuals of the file, centrally: each value is kept
+        with probability λ, or else replaced by that of an individual drawn uniformly. They take ``lam`` only: a number,
+        or a mapping that names them, beside which the attributes may have another target.
+    method : {"drawn", "expected"}
+        Of the drawn columns. "expected" is the paper's deterministic form x′ = λx + (1 − λ) · mean, which protects
+        nobody: whoever knows λ undoes it exactly.
 
     Examples
     --------
@@ -103,11 +115,16 @@ def design(
     >>> [channel.lam for channel in both.channels], [channel.lam for channel in one.channels], one.epsilon
     ([0.245, 0.178], [0.462, 0.364], 1.0)
     """
-    kept = listed(keep)
-    attributes = _attributes(source, columns=columns, keep=kept, missing=missing, public=listed(public_missing))
+    kept, over_individuals = listed(keep), listed(drawn)
+    attributes, gaps = _attributes(
+        source, columns=columns, keep=kept, missing=missing, public=listed(public_missing), drawn=over_individuals
+    )
+    lam, drawn_columns = _drawn(over_individuals, attributes, lam, method, missing, gaps, listed(public_missing))
     if not attributes:
-        msg = "a design must have at least one attribute"
-        raise DesignError(msg)
+        if not drawn_columns:
+            msg = "a design must have at least one attribute"
+            raise DesignError(msg)
+        return Design((), (), kept, drawn=drawn_columns)
     check_asked(asked, len(attributes))
     for name, mapping in (("at_least", at_least), ("at_most", at_most), ("preserve", preserve), ("hide", hide)):
         if mapping is not None and not isinstance(mapping, Mapping):
@@ -120,7 +137,8 @@ def design(
     given = {name: target for name, target in targets.items() if target is not None}
     priors = _priors(attributes, prior)
     if workload is None and not any((at_least, at_most, preserve, hide)):
-        return Design(attributes, _channels(attributes, given, priors, asked or len(attributes)), kept, asked)
+        channels = _channels(attributes, given, priors, asked or len(attributes))
+        return Design(attributes, channels, kept, asked, drawn=drawn_columns)
     if asked is not None:
         msg = "asked goes with plain targets; lr.compare_asked says how many to ask, before floors or a workload"
         raise DesignError(msg)
@@ -132,15 +150,22 @@ def design(
         *_relations(attributes, "hide", hide or {}),
     ]
     channels, certificate = _optimal(attributes, 2 if workload is None else workload, demands)
-    return Design(attributes, channels, kept, certificate=certificate)
+    return Design(attributes, channels, kept, certificate=certificate, drawn=drawn_columns)
 
 
 # Attributes.
 
 
 def _attributes(
-    source: Any, *, columns: Iterable[str] | None, keep: tuple[str, ...], missing: str, public: tuple[str, ...]
-) -> tuple[Attribute, ...]:
+    source: Any,
+    *,
+    columns: Iterable[str] | None,
+    keep: tuple[str, ...],
+    missing: str,
+    public: tuple[str, ...],
+    drawn: tuple[str, ...],
+) -> tuple[tuple[Attribute, ...], set[str]]:
+    """Return the attributes, and which of the drawn columns have missing values."""
     wanted = None if columns is None else listed(columns)
     if isinstance(source, Mapping):
         given = tuple(Attribute(name, categories) for name, categories in source.items())
@@ -149,33 +174,40 @@ def _attributes(
     elif isinstance(source, list | tuple) and all(isinstance(item, Attribute) for item in source):
         given = tuple(source)
     else:
-        return _found_attributes(open_source(source), wanted, keep=keep, missing=missing, public=public)
-    if public:
+        return _found_attributes(open_source(source), wanted, keep=keep, missing=missing, public=public, drawn=drawn)
+    if set(public) - set(drawn):
         msg = (
             "public_missing is for columns of a table; say it of an attribute: lr.Attribute(…, missing_is_public=True)"
         )
         raise DesignError(msg)
-    if wanted is None:
-        return given
     names = [attribute.name for attribute in given]
-    return tuple(given[_place(name, names)] for name in wanted)
+    return given if wanted is None else tuple(given[_place(name, names)] for name in wanted), set()
 
 
 def _found_attributes(
-    source: Source, columns: tuple[str, ...] | None, *, keep: tuple[str, ...], missing: str, public: tuple[str, ...]
-) -> tuple[Attribute, ...]:
-    """Return an attribute per column, with the categories that the table holds."""
-    check_present((*(columns or ()), *keep), source.names)
-    names = [name for name in source.names if name not in keep] if columns is None else list(columns)
-    if not names:
+    source: Source,
+    columns: tuple[str, ...] | None,
+    *,
+    keep: tuple[str, ...],
+    missing: str,
+    public: tuple[str, ...],
+    drawn: tuple[str, ...],
+) -> tuple[tuple[Attribute, ...], set[str]]:
+    """Return an attribute per column, with the categories that the table holds; and drawn columns with gaps."""
+    check_present((*(columns or ()), *keep, *drawn), source.names)
+    others = {*keep, *drawn}
+    names = [name for name in source.names if name not in others] if columns is None else list(columns)
+    if not names and not drawn:
         msg = "no column is left to randomize; name columns, or keep fewer"
         raise DesignError(msg)
     for name in public:
-        _place(name, names)
+        _place(name, [*names, *drawn])
     distinct: dict[str, pa.Array] = {}
+    gaps: set[str] = set()
     rows = 0
-    for batch in source.batches(names):
+    for batch in source.batches(list(dict.fromkeys([*names, *drawn]))):
         rows += batch.num_rows
+        gaps |= {name for name in drawn if _has_gaps(batch.column(name), missing, as_text=source.as_text)}
         for name in names:
             declared = has_declared_order(source.schema.field(name))
             distinct[name] = _union(name, distinct.get(name), batch.column(name), declared=declared)
@@ -189,7 +221,47 @@ def _found_attributes(
                 "drop it, choose the columns to randomize, or group its values first"
             )
             raise DesignError(msg)
-    return tuple(_attribute(name, values, source, missing, name in public) for name, values in distinct.items())
+    return tuple(_attribute(name, values, source, missing, name in public) for name, values in distinct.items()), gaps
+
+
+def _has_gaps(column: pa.Array, missing: str, *, as_text: bool) -> bool:
+    return bool(column.null_count or (as_text and pc.any(pc.equal(column, missing)).as_py()))
+
+
+def _drawn(
+    names: tuple[str, ...],
+    attributes: tuple[Attribute, ...],
+    lam: Target | None,
+    method: Method,
+    missing: str,
+    gaps: set[str],
+    public: tuple[str, ...],
+) -> tuple[Target | None, tuple[Drawn, ...]]:
+    """Return what of ``lam`` is left for the attributes, and the drawn columns."""
+    if not names:
+        if method != "drawn":
+            msg = f"method {method!r} is of drawn columns, and none are named; name them: drawn=['income']"
+            raise DesignError(msg)
+        return lam, ()
+    own = lam if isinstance(lam, Mapping) else dict.fromkeys(names, lam)
+    found = []
+    for name in names:
+        rate = own.get(name)
+        if rate is None:
+            msg = (
+                f"drawn column {name!r} needs lam: its categories are the individuals of the file, so strength, bits "
+                f"and the like are not known before; give lam={{{name!r}: 0.8}}, beside any target of the others"
+            )
+            raise DesignError(msg)
+        # what is declared holds for other files too, whether or not this one has a missing value
+        text = missing if name in gaps or name in public else None
+        found.append(Drawn.with_keep_rate(name, rate, method=method, missing=text, missing_is_public=name in public))
+    if not isinstance(lam, Mapping):
+        return lam, tuple(found)
+    rest = {name: value for name, value in lam.items() if name not in names}
+    if rest and not attributes:
+        _place(next(iter(rest)), list(names))
+    return rest or None, tuple(found)
 
 
 def _union(name: str, known: pa.Array | None, column: pa.Array, *, declared: bool) -> pa.Array:

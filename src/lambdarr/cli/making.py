@@ -8,6 +8,7 @@ import typer
 from lambdarr.cli.options import (
     DesignArgument,
     DesignOption,
+    DrawnChoice,
     ForceOption,
     JsonOption,
     KeepOption,
@@ -18,7 +19,7 @@ from lambdarr.cli.options import (
     target_in,
     workload_in,
 )
-from lambdarr.cli.output import Progress, print_json, print_table, say
+from lambdarr.cli.output import Progress, print_json, print_table, say, warn
 
 commands = typer.Typer()
 
@@ -91,6 +92,14 @@ def design(
     asked: Annotated[
         int | None, typer.Option(help="How many of the attributes each respondent answers; all by default.")
     ] = None,
+    drawn: Annotated[
+        str | None,
+        typer.Option(help="Numbers to randomize over the individuals of the file, columns as a,b,c; they take --lam."),
+    ] = None,
+    method: Annotated[
+        DrawnChoice,
+        typer.Option(help="Of drawn columns. expected is deterministic: whoever knows λ undoes it exactly."),
+    ] = DrawnChoice.DRAWN,
     force: ForceOption = False,
 ) -> None:
     """Make a design: find the categories of a file's columns and the λ's that meet a target.
@@ -119,6 +128,8 @@ def design(
         preserve=relations_in("preserve", preserve or []),
         hide=relations_in("hide", hide or []),
         asked=asked,
+        drawn=names_in(drawn),
+        method=method.value,
         **{kind: target_in(kind, texts) for kind, texts in targets.items() if texts},
     )
     with replacing(output, force=force) as file:
@@ -153,13 +164,17 @@ def randomize(
 
     A column that the design does not know is an error, unless it is kept or dropped by name.
     """
+    import warnings
+
     import lambdarr
+    from lambdarr.drawing import undone_sentence
     from lambdarr.reporting.designs import asked_sentence, public_missing_sentence
     from lambdarr.sinks import check_target
 
     loaded = lambdarr.Design.load(design)
     check_target(output, force=force, sources=[data, design])
-    with Progress("Randomizing") as progress:
+    with Progress("Randomizing") as progress, warnings.catch_warnings():
+        warnings.simplefilter("ignore", lambdarr.UnprotectedWarning)  # it is said below
         rows = lambdarr.randomize_file(
             data, output, loaded, keep=names_in(keep), drop=names_in(drop), force=force, progress=progress
         )
@@ -168,6 +183,8 @@ def randomize(
         say(f"Released unrandomized: {', '.join(released)}.")
     if loaded.asked is not None:
         say(asked_sentence(loaded.asked, len(loaded.names)))
+    if loaded.undone:
+        warn(undone_sentence(loaded.undone))
     if loaded.public_missing:
         say(public_missing_sentence(loaded.public_missing))
 
