@@ -490,20 +490,33 @@ def _check_gaps(there: Mapping[str, NDArray[np.bool_]], complete: NDArray[np.boo
     if len(there) < 2 or complete.all():
         return
     for column in design.drawn:
-        if column.name not in there:
-            continue
-        if not column.missing_is_public and not there[column.name].all():
-            msg = (
-                f"missing values of {column.name!r} are drawn along with the others, so nobody knows whose they are; "
-                "relations need them public (public_missing), or the column without them"
-            )
-            raise DataError(msg)
-        if (there[column.name] != complete).any():
-            msg = (
-                f"{', '.join(there)} are not missing in the same reports, and redraws of {column.name!r} are from all "
-                "who have a value of it; randomize a file of the complete records, or take columns without gaps"
-            )
-            raise DataError(msg)
+        there_too = there.get(column.name, complete)
+        if (there_too != complete).any() or not (column.missing_is_public or there_too.all()):
+            raise _not_alike(column.name)
+
+
+def check_alike(reports: Any, design: Design, names: Collection[str], complete: int) -> None:
+    """Refuse drawn columns that have values in more reports than the complete ones."""
+    for column in design.drawn:
+        if column.name in names and (not column.missing_is_public or read(reports, design, [column.name]).n > complete):
+            raise _not_alike(column.name)
+
+
+def check_plain(waves: int, survey: Survey, names: str) -> None:
+    """Refuse weights, strata, clusters and several files for drawn columns: a redraw is from one file, all alike."""
+    if waves > 1 or survey.weights is not None or survey.is_complex:
+        msg = (
+            f"{names}: drawn from all individuals of one file alike, so weights, strata, clusters and several files of "
+            "reports cannot be taken into account; leave them out"
+        )
+        raise DataError(msg)
+
+
+def _not_alike(name: str) -> DataError:
+    return DataError(
+        f"some reports lack a value, and redraws of {name!r} are from all who have one of it; randomize a file of the "
+        "complete records, or take columns without gaps; missing values that are drawn along are nobody's in particular"
+    )
 
 
 def column_of(table: Reports, design: Design, name: str, scores: Any) -> Column | None:
