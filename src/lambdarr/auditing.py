@@ -14,6 +14,7 @@ from lambdarr.conditions import probabilities_of
 from lambdarr.designs import check_design
 from lambdarr.errors import DesignError
 from lambdarr.estimation import Estimate
+from lambdarr.exposing import DrawnLeak, drawn_leaks
 from lambdarr.likelihood import project_to_simplex
 from lambdarr.surveys import Survey
 from lambdarr.tabulation import over_reports
@@ -134,6 +135,8 @@ class Audit:
         What a whole report tells about each attribute and the record, if a joint prior was given.
     release : Release, optional
         What a file's release leaves of it, if the truths were given.
+    drawn : tuple of DrawnLeak
+        The columns drawn over the individuals of the file. The joint does not speak of them: there is no finite ε.
     """
 
     attributes: tuple[Leak, ...]
@@ -144,6 +147,7 @@ class Audit:
     asked: int | None = None
     together: tuple[Together, ...] = ()
     release: Release | None = None
+    drawn: tuple[DrawnLeak, ...] = ()
 
     def repeated(self, times: int) -> Audit:
         """Return what several fresh reports of the same truth give away.
@@ -178,6 +182,8 @@ class Audit:
             msg = f"n must be a whole number of reports and delta in (0, 1), got {n!r} and {delta!r}"
             raise DesignError(msg)
         local = self.joint.epsilon
+        if self.drawn:
+            return math.inf
         if self.released or self.public_missing or self.asked is not None:
             return local  # what is public tells reports apart, so the crowd is smaller than n
         if math.isinf(local) or local > math.log(n / (16 * math.log(4 / delta))):
@@ -201,7 +207,13 @@ class Audit:
         return audit_html(self)
 
 
-def audit(design: Design, prior: Mapping[str, Prior] | Estimate | None = None, *, truths: Any = None) -> Audit:
+def audit(
+    design: Design,
+    prior: Mapping[str, Prior] | Estimate | None = None,
+    *,
+    truths: Any = None,
+    individuals: int | None = None,
+) -> Audit:
     """Return what a design gives away.
 
     Parameters
@@ -214,6 +226,8 @@ def audit(design: Design, prior: Mapping[str, Prior] | Estimate | None = None, *
         report tells by way of attributes that go together is then in ``together``.
     truths : table or path, optional
         The file that is to be released, for what of it is expected to be left true. It does not go anywhere.
+    individuals : int, optional
+        How many people are in the file, for drawn columns: they are its categories. The truths tell it as well.
 
     Examples
     --------
@@ -223,6 +237,7 @@ def audit(design: Design, prior: Mapping[str, Prior] | Estimate | None = None, *
     (0.531, 1.0, 0.988)
     """
     check_design(design)
+    drawn = drawn_leaks(design, individuals, truths)
     together: tuple[Together, ...] = ()
     if isinstance(prior, Estimate):
         together, prior = _together(design, prior), _marginals(prior)
@@ -255,7 +270,8 @@ def audit(design: Design, prior: Mapping[str, Prior] | Estimate | None = None, *
         public_missing=design.public_missing,
         asked=design.asked,
         together=together,
-        release=None if truths is None else _release(design, truths),
+        release=None if truths is None or not design.attributes else _release(design, truths),
+        drawn=drawn,
     )
 
 

@@ -224,8 +224,10 @@ class Design:
     def epsilon(self) -> float:
         """ε = Σ εⱼ: the nats that one whole record may leak; over the m′ largest εⱼ where m′ attributes are asked.
 
-        Eq. (41) of docs/theory.md: the most that any set of m′ attributes can give away.
+        Eq. (41) of docs/theory.md: the most that any set of m′ attributes can give away. Infinite with a drawn column.
         """
+        if self.drawn:
+            return math.inf
         return math.fsum(sorted((channel.epsilon for channel in self.channels), reverse=True)[: self.asked])
 
     @property

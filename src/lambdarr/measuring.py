@@ -193,6 +193,9 @@ def measure(
     if design.is_sampled:
         msg = "measure does not cover designs that ask a part of the attributes; measure the same design without asked"
         raise DesignError(msg)
+    if design.drawn:
+        msg = f"measure does not cover drawn columns ({', '.join(design.drawn_names)}); measure the design without them"
+        raise DesignError(msg)
     _check_arguments(draws, confidence, false_alarm)
     with opened(randomizer, design, mode=mode, rng=rng) as chosen:
         return _Watch(design, chosen, draws, progress).result(confidence, false_alarm)

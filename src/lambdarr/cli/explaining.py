@@ -100,6 +100,9 @@ def audit(
     truths: Annotated[
         Path | None, typer.Option(help="A file that is to be released: what is expected to be left true of it.")
     ] = None,
+    individuals: Annotated[
+        int | None, typer.Option(metavar="N", help="How many people are in the file, for drawn columns.")
+    ] = None,
     measure: Annotated[
         bool, typer.Option("--measure", help="Run a randomizer and look at its reports; exit code 1 if it fails.")
     ] = False,
@@ -137,7 +140,8 @@ def audit(
     if randomizer is not None or given:
         msg = f"--{'randomizer' if randomizer is not None else next(iter(given))} needs --measure; add it"
         raise DesignError(msg)
-    found = lambdarr.audit(loaded, None if prior is None else numbers_in("prior", prior), truths=truths)
+    beliefs_before = None if prior is None else numbers_in("prior", prior)
+    found = lambdarr.audit(loaded, beliefs_before, truths=truths, individuals=individuals)
     more = None if repeated is None else found.repeated(repeated)
     among = None if shuffled is None else found.shuffled(shuffled)
     if as_json:
@@ -145,6 +149,10 @@ def audit(
         values |= {} if more is None else {"repeated": audit_values(more)}
         values |= {} if among is None else {"shuffled_epsilon": finite(among)}
         print_json(values)
+        return
+    for leak in found.drawn:
+        say(leak.sentence)
+    if not found.attributes:
         return
     print_table(audit_table(found))
     say(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from lambdarr.reporting.designs import drawn_sentences
 from lambdarr.reporting.markup import table, text
 
 if TYPE_CHECKING:
@@ -29,11 +30,12 @@ def design_html(design: Design) -> str:
     ]
     joint = (f"{design.bits:.3f}", f"{design.strength:.1%}", _epsilon(design.epsilon), _true(design))
     headings = ("attribute", "categories", "λ", "bits", "strength β", "ε", "true reports")
-    shown = table("Design", headings, [*rows[:_MOST], ("joint", "", "", *joint)])
+    shown = table("Design", headings, [*rows[:_MOST], ("joint", "", "", *joint)]) if rows else ""
     return shown + _notes(
         f"{len(rows) - _MOST:,} more attributes are not shown." if len(rows) > _MOST else "",
         f"Released unrandomized: {', '.join(design.released)}." if design.released else "",
         f"Missing values are public: {', '.join(design.public_missing)}." if design.public_missing else "",
+        *drawn_sentences(design),
     )
 
 
@@ -53,9 +55,11 @@ def audit_html(audit: Audit) -> str:
         for leak in (*audit.attributes[:_MOST], audit.joint)
     ]
     headings = ("attribute", "ε", "bits", "strength β", "true", "capacity", "gain", "posterior")
-    return table("What one report gives away", headings, rows) + _notes(
+    shown = table("What one report gives away", headings, rows) if audit.attributes else ""
+    return shown + _notes(
         f"{len(audit.attributes) - _MOST:,} more attributes are not shown." if len(audit.attributes) > _MOST else "",
         f"Released unrandomized: {', '.join(audit.released)}. Nothing above protects it." if audit.released else "",
+        *(leak.sentence for leak in audit.drawn),
     )
 
 

@@ -100,6 +100,9 @@ def report(
     if design.is_sampled:
         msg = "the report does not speak of designs that ask a part of the attributes yet; show and audit do"
         raise lambdarr.DesignError(msg)
+    if design.drawn:
+        msg = f"the report does not speak of drawn columns yet ({', '.join(design.drawn_names)}); show and audit do"
+        raise lambdarr.DesignError(msg)
     if output is not None and Path(output).suffix.lower() not in (".html", ".htm"):
         msg = f"the report is an HTML page; the ending of {output} must be .html"
         raise lambdarr.DesignError(msg)
