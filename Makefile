@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check setup bench accuracy regression classifiers asking measured docs clean
+.PHONY: demo test check setup bench accuracy regression classifiers asking measured individuals docs clean
 
 demo: .venv/.lambdarr
 	$(BIN)/lambdarr demo demo
@@ -40,6 +40,9 @@ asking: setup
 
 measured: setup
 	$(BIN)/python -m benchmarks.measured
+
+individuals: setup
+	$(BIN)/python -m benchmarks.individuals
 
 clean:
 	rm -rf .venv demo site
