@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _CHUNK = 1 << 15
-_CLEAR = 4.0  # standard errors from which a direction of the predictors is no noise
+_CLEAR = 2.0  # standard errors by which what predictors tell apart has to differ from nothing, as in fitting.py
 
 
 @dataclass(frozen=True, slots=True, eq=False)
