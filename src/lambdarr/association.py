@@ -330,9 +330,7 @@ def correlate(
     wanted = (*waves[0].design.names, *waves[0].design.drawn_names) if attributes is None else listed(attributes)
     if drawn & set(wanted):
         check_plain(len(waves), survey, ", ".join(sorted(drawn & set(wanted))))
-        return _with_drawn(
-            reports if design is not None else waves[0].reports, waves[0].design, wanted, scores, inference
-        )
+        return _with_drawn(waves[0].reports, waves[0].design, wanted, scores, inference)
     part = shared([wave.design for wave in waves], wanted)
     if len(part.names) < 2:
         msg = "attributes must name at least two, to see how they go together"

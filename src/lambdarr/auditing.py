@@ -193,7 +193,10 @@ class Audit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the audit as plain values, ready for JSON."""
-        return asdict(self)
+        values = asdict(self)
+        for leak, of in zip(values["drawn"], self.drawn, strict=True):
+            leak["sentence"] = of.sentence
+        return values
 
     def plot(self) -> Any:
         """Return an Altair chart of how sure a guess may become by one report; needs the extra ``report``."""

@@ -357,7 +357,7 @@ class DrawnDistribution:
             msg = "given must say whom the mean is of, by their categories; scores are for lr.query"
             raise DataError(msg)
         table = read(self.reports, self.design, [self.name, *condition])
-        x = table.numbers(self.name)
+        x = table.numbers[self.name]
         worths = worth(self.design.by_name, condition)
         inside = Indicator(np.prod([values.take(table.codes[name]) for name, values in worths.items()], axis=0))
         share = float(inside.estimates.mean())
@@ -408,7 +408,7 @@ def distribution_of_drawn(
         msg = f"{name!r} is no drawn column of the design; it has: {', '.join(design.drawn_names) or 'none'}"
         raise DesignError(msg)
     table = read(reports, design, [name])
-    column = table.drawn[name]
+    column = table.numbers[name]
     return DrawnDistribution(name, np.sort(column.values), column.lam, inference, table.units[name], reports, design)
 
 
@@ -421,7 +421,7 @@ class Reports:
 
     Parameters
     ----------
-    drawn : dict
+    numbers : dict
         Drawn and public columns.
     codes : dict
         The codes of attributes.
@@ -429,17 +429,15 @@ class Reports:
         What the numbers mean.
     n : int
         Number of reports.
+    library : str
+        The library that they came in.
     """
 
-    drawn: dict[str, Numbers]
+    numbers: dict[str, Numbers]
     codes: dict[str, Codes]
     units: dict[str, Unit]
     n: int
     library: str
-
-    def numbers(self, name: str) -> Numbers:
-        """Return a drawn or public column."""
-        return self.drawn[name]
 
 
 def read(reports: Any, design: Design, names: Collection[str]) -> Reports:
@@ -522,6 +520,6 @@ def _not_alike(name: str) -> DataError:
 def column_of(table: Reports, design: Design, name: str, scores: Any) -> Column | None:
     """Return a column to relate: drawn, public, or an attribute by its scores; None if it has none."""
     if name not in table.codes:
-        return table.drawn[name]
+        return table.numbers[name]
     numbers = scores_of(design.select([name]).attributes[0], scores)
     return None if numbers is None else Scores(table.codes[name], numbers, design.by_name[name])
