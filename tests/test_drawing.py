@@ -325,6 +325,8 @@ def test_the_command_line_draws_columns_and_says_what_is_not_protected(tmp_path,
     assert "no finite ε" in told["sentence"]
     assert "correlation" in run("correlate", "r.csv", "-d", "d.json", "--columns", "income,sex", "--format", "csv")
     run("design", "p.csv", "-o", "e.json", "--drawn", "income", "--lam", "0.8", "--method", "expected")
+    run("design", "p.csv", "-o", "o.json", "--drawn", "income", "--lam", "0.8", "--keep", "sex")
+    assert "Released unrandomized: sex" in run("audit", "o.json")
     assert "undoes it exactly" in run("show", "e.json")
     assert "undoes it exactly" in run("randomize", "p.csv", "-d", "e.json", "-o", "e.csv")
     assert "undoes it exactly" in run("audit", "e.json")

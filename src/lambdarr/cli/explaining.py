@@ -152,15 +152,14 @@ def audit(
         return
     for leak in found.drawn:
         say(leak.sentence)
-    if not found.attributes:
-        return
-    print_table(audit_table(found))
-    say(
-        "bits and strength: the deniability left. ε: the most that a report can shift anyone's odds, in nats. true: "
-        "the chance that a report is the truth. capacity: the most bits that a report can tell. gain and posterior: "
-        "by how much a report raises the chance of guessing right of someone who "
-        f"{'believed this' if found.prior_given else 'knew nothing'} before, and to what."
-    )
+    if found.attributes:
+        print_table(audit_table(found))
+        say(
+            "bits and strength: the deniability left. ε: the most that a report can shift anyone's odds, in nats. "
+            "true: the chance that a report is the truth. capacity: the most bits that a report can tell. gain and "
+            "posterior: by how much a report raises the chance of guessing right of someone who "
+            f"{'believed this' if found.prior_given else 'knew nothing'} before, and to what."
+        )
     if more is not None:
         beliefs = ", ".join(f"{leak.name} {leak.worst_posterior:.3f}" for leak in more.attributes)
         say(
