@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check setup bench accuracy regression classifiers asking measured numeric docs clean
+.PHONY: demo test check setup bench accuracy regression classifiers asking measured numeric individuals docs clean
 
 demo: .venv/.lambdarr
 	$(BIN)/lambdarr demo demo
@@ -43,6 +43,9 @@ measured: setup
 
 numeric: setup
 	$(BIN)/python -m benchmarks.numeric
+
+individuals: setup
+	$(BIN)/python -m benchmarks.individuals
 
 clean:
 	rm -rf .venv demo site

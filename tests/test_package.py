@@ -71,4 +71,4 @@ def test_exception_tree_in_the_docstring_is_complete():
     from lambdarr import errors
 
     classes = {name for name, thing in vars(errors).items() if isinstance(thing, type)}
-    assert classes <= set(re.findall(r"\w+Error", errors.__doc__))
+    assert classes <= set(re.findall(r"\w+(?:Error|Warning)", errors.__doc__))

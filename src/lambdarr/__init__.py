@@ -19,6 +19,7 @@ _HOMES = {
     "DataError": "errors",
     "Design": "designs",
     "DesignError": "errors",
+    "Drawn": "drawing",
     "Estimate": "estimation",
     "Interval": "intervals",
     "LambdarrError": "errors",
@@ -32,6 +33,7 @@ _HOMES = {
     "Scale": "scales",
     "SeededWords": "sampling",
     "SourceError": "errors",
+    "UnprotectedWarning": "errors",
     "audit": "auditing",
     "bistochastic": "",
     "compare_asked": "asking",
@@ -66,6 +68,7 @@ __all__ = [
     "DataError",
     "Design",
     "DesignError",
+    "Drawn",
     "Estimate",
     "Interval",
     "LambdarrError",
@@ -79,6 +82,7 @@ __all__ = [
     "Scale",
     "SeededWords",
     "SourceError",
+    "UnprotectedWarning",
     "audit",
     "bistochastic",
     "compare_asked",
@@ -112,7 +116,15 @@ if TYPE_CHECKING:
     from lambdarr.designs import Design
     from lambdarr.distributions import distribution
     from lambdarr.domain import Attribute
-    from lambdarr.errors import DataError, DesignError, LambdarrError, MissingExtraError, SourceError
+    from lambdarr.drawing import Drawn
+    from lambdarr.errors import (
+        DataError,
+        DesignError,
+        LambdarrError,
+        MissingExtraError,
+        SourceError,
+        UnprotectedWarning,
+    )
     from lambdarr.estimation import Estimate, estimate
     from lambdarr.indicators import unbiased
     from lambdarr.intervals import Interval

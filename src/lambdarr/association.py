@@ -24,6 +24,8 @@ from lambdarr.designs import Design, check_design, listed
 from lambdarr.distributions import rounding_excess
 from lambdarr.errors import DataError
 from lambdarr.estimation import estimated
+from lambdarr.individuals import check_plain, column_of, read
+from lambdarr.individuals import related as related_individuals
 from lambdarr.intervals import deviations
 from lambdarr.likelihood import maximum_likelihood
 from lambdarr.sources import as_frame
@@ -300,7 +302,9 @@ def correlate(
     design : Design, optional
         The design they were made with, unless it is beside them.
     attributes : iterable of str, optional
-        At least two; all of the design by default.
+        At least two; all of the design by default, its drawn columns too. Beside a drawn column, others that are in the
+        reports count as public. Of a pair with one of these there are covariance and correlation only, and the test is
+        of no correlation.
     scores : mapping, optional
         Attribute → the numbers of its categories, in order, or a mapping from category to number. Integers and
         booleans are their own scores, and two categories are 0 and 1 in their order; others have none, and no
@@ -324,7 +328,12 @@ def correlate(
     survey = Survey(weights, strata, clusters)
     check_inference(inference, is_complex=survey.is_complex)
     waves = waves_of(reports, design, survey)
-    part = shared([wave.design for wave in waves], waves[0].design.names if attributes is None else listed(attributes))
+    drawn = {name for wave in waves for name in wave.design.drawn_names}
+    wanted = (*waves[0].design.names, *waves[0].design.drawn_names) if attributes is None else listed(attributes)
+    if drawn & set(wanted):
+        check_plain(len(waves), survey, ", ".join(sorted(drawn & set(wanted))))
+        return _with_drawn(waves[0].reports, waves[0].design, wanted, scores, inference)
+    part = shared([wave.design for wave in waves], wanted)
     if len(part.names) < 2:
         msg = "attributes must name at least two, to see how they go together"
         raise DataError(msg)
@@ -340,6 +349,43 @@ def correlate(
         for of_waves in zip(*by_wave, strict=True)
     )
     return related(of_pairs, part, numbers, inference=inference)
+
+
+def _with_drawn(
+    reports: Any, design: Design, names: Sequence[str], scores: Mapping[str, Any] | None, inference: Inference
+) -> Correlation:
+    """Return how columns go together if some are drawn or public; pairs of attributes come from their tables."""
+    if len(set(names)) < 2:
+        msg = "attributes must name at least two, to see how they go together"
+        raise DataError(msg)
+    given = {} if scores is None else scores
+    known = {name for name in names if name in design.names}
+    if not isinstance(given, Mapping) or not set(given) <= known:
+        msg = f"scores must map some of these attributes to their numbers: {', '.join(sorted(known)) or 'none'}"
+        raise DataError(msg)
+    table = read(reports, design, names)
+    columns = {name: column_of(table, design, name, given.get(name)) for name in names}
+    nothing = Strength(math.nan, math.nan, math.nan)
+    pairs: list[Pair] = []
+    variances = dict.fromkeys(names, math.nan)
+    for first, second in itertools.combinations(dict.fromkeys(names), 2):
+        if {first, second} <= known:
+            between = {name: given[name] for name in (first, second) if name in given}
+            found = correlate(reports, design, [first, second], scores=between, inference=inference)
+            pairs += found.pairs
+            variances |= found.variances
+            continue
+        covariance, correlation, test = UNKNOWN, UNKNOWN, Dependence(math.nan, 1)
+        x, y = columns[first], columns[second]
+        if x is not None and y is not None:
+            moments = related_individuals(x, y, table.n, inference)
+            covariance = Measure(moments.covariance, moments.covariance_error)
+            correlation = Measure(moments.correlation, moments.correlation_error)
+            variances |= dict(zip((first, second), moments.variances, strict=True))
+            if moments.covariance_error > 0:
+                test = Dependence((moments.covariance / moments.covariance_error) ** 2, 1)
+        pairs.append(Pair((first, second), covariance, correlation, nothing, nothing, test, (0, 0), table.n))
+    return Correlation(tuple(dict.fromkeys(names)), table.n, inference, tuple(pairs), variances, table.library)
 
 
 def related(

@@ -15,6 +15,7 @@ from lambdarr.conditions import probabilities_of
 from lambdarr.designs import check_design
 from lambdarr.errors import DesignError
 from lambdarr.estimation import Estimate
+from lambdarr.exposing import DrawnLeak, drawn_leaks
 from lambdarr.likelihood import project_to_simplex
 from lambdarr.releases import Release, expected_release
 
@@ -142,6 +143,8 @@ class Audit:
         What a file's release leaves of it, if the truths were given.
     reports : int
         How many fresh reports of the same truth this is about.
+    drawn : tuple of DrawnLeak
+        The columns drawn over the individuals of the file. The joint does not speak of them: there is no finite ε.
     """
 
     attributes: tuple[Leak, ...]
@@ -153,6 +156,7 @@ class Audit:
     together: tuple[Together, ...] = ()
     release: Release | None = None
     reports: int = 1
+    drawn: tuple[DrawnLeak, ...] = ()
 
     def __repr__(self) -> str:
         about = "one report" if self.reports == 1 else f"{self.reports:,} reports"
@@ -208,6 +212,8 @@ class Audit:
 
     def _why_not_shuffled(self, n: int, delta: float) -> str:
         """Return why eq. (44) does not apply, if it does not."""
+        if self.drawn:
+            return "columns drawn over the individuals of the file have no finite ε"
         if self.released or self.public_missing or self.asked is not None:
             return "what is public (columns released as they are, or who answered what) tells reports apart"
         fewest = math.log(16 * math.log(4 / delta)) + self.joint.epsilon
@@ -219,7 +225,14 @@ class Audit:
     def to_dict(self) -> dict[str, Any]:
         """Return the audit as plain values, ready for JSON; what is infinite is None, what is not known is left out."""
         values = asdict(self)
-        return {**values, "attributes": [*map(_plain, values["attributes"])], "joint": _plain(values["joint"])}
+        return {
+            **values,
+            "attributes": [*map(_plain, values["attributes"])],
+            "joint": _plain(values["joint"]),
+            "drawn": [
+                {**_plain(leak), "sentence": of.sentence} for leak, of in zip(values["drawn"], self.drawn, strict=True)
+            ],
+        }
 
     def plot(self) -> Any:
         """Return an Altair chart of how sure a guess may become by one report; needs the extra ``report``."""
@@ -233,7 +246,13 @@ class Audit:
         return audit_html(self)
 
 
-def audit(design: Design, prior: Mapping[str, Prior] | Estimate | None = None, *, truths: Any = None) -> Audit:
+def audit(
+    design: Design,
+    prior: Mapping[str, Prior] | Estimate | None = None,
+    *,
+    truths: Any = None,
+    individuals: int | None = None,
+) -> Audit:
     """Return what a design gives away.
 
     Parameters
@@ -247,6 +266,8 @@ def audit(design: Design, prior: Mapping[str, Prior] | Estimate | None = None, *
     truths : table or path, optional
         The file that is to be released, for what of it is expected to be left true. It does not go anywhere. Columns
         that are released with it count only if the design keeps them: ``design.keeping(["region"])``.
+    individuals : int, optional
+        How many people are in the file, for drawn columns: they are its categories. The truths tell it as well.
 
     Examples
     --------
@@ -256,6 +277,7 @@ def audit(design: Design, prior: Mapping[str, Prior] | Estimate | None = None, *
     (0.531, 1.0, 0.988)
     """
     check_design(design)
+    drawn = drawn_leaks(design, individuals, truths)
     together: tuple[Together, ...] = ()
     if isinstance(prior, Estimate):
         together, prior = _together(design, prior), _marginals(prior)
@@ -288,7 +310,8 @@ def audit(design: Design, prior: Mapping[str, Prior] | Estimate | None = None, *
         public_missing=design.public_missing,
         asked=design.asked,
         together=together,
-        release=None if truths is None else expected_release(design, truths),
+        release=None if truths is None or not design.attributes else expected_release(design, truths),
+        drawn=drawn,
     )
 
 

@@ -218,6 +218,9 @@ def _read(design: str) -> tuple[dict[str, _Attribute], int]:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         msg = "the design is not one; fetch it again"
         raise ClientError(msg) from None
+    if document.get("drawn"):
+        msg = "the design draws columns over the individuals of a file, which is done centrally, not by a respondent"
+        raise ClientError(msg)
     if version not in range(1, SCHEMA_VERSION + 1):
         msg = f"the design has schema_version {version!r}, this client follows up to {SCHEMA_VERSION}; use a newer one"
         raise ClientError(msg)

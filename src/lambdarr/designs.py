@@ -17,6 +17,7 @@ import numpy as np
 
 from lambdarr.channel import WORDS, Channel
 from lambdarr.domain import Attribute
+from lambdarr.drawing import Drawn
 from lambdarr.errors import DataError, DesignError, SourceError
 from lambdarr.scales import Scale
 
@@ -31,9 +32,9 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 3
 """Newest version of the JSON form, described by spec/design.schema.json.
 
-Version 2 has ``missing_is_public`` and ``asked``, version 3 ``scale``. A design is written in the oldest version that
-has all it needs, which older readers follow; they refuse others, instead of randomizing what should pass, reporting
-what should not be asked, or taking a number for a category.
+Version 2 has ``missing_is_public`` and ``asked``, version 3 ``scale`` and ``drawn``. A design is written in the oldest
+version that has all it needs, which older readers follow; they refuse others, instead of randomizing what should pass,
+reporting what should not be asked, or taking a number for a category.
 """
 
 
@@ -60,6 +61,8 @@ class Design:
         everyone needs to randomize and estimate, and not how it was chosen.
     binnings : tuple of Binning
         Why numerical attributes have the bins they have, where these were chosen for them; of the session as well.
+    drawn : tuple of Drawn
+        Columns, usually of numbers, whose categories are the individuals of the file; central mode only.
 
     Examples
     --------
@@ -78,18 +81,20 @@ class Design:
     out_of: int | None = None
     certificate: Certificate | None = field(default=None, kw_only=True, compare=False)
     binnings: tuple[Binning, ...] = field(default=(), kw_only=True, compare=False)
+    drawn: tuple[Drawn, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", tuple(self.attributes))
         object.__setattr__(self, "channels", tuple(self.channels))
         object.__setattr__(self, "kept", tuple(self.kept))
-        if not self.attributes:
-            msg = "a design must have at least one attribute"
+        object.__setattr__(self, "drawn", tuple(self.drawn))
+        if not self.attributes and not self.drawn:
+            msg = "a design must have at least one attribute or drawn column"
             raise DesignError(msg)
         if len(self.attributes) != len(self.channels):
             msg = f"a design must have one channel per attribute, got {len(self.channels)} for {len(self.attributes)}"
             raise DesignError(msg)
-        names = [*self.names, *self.kept]
+        names = [*self.names, *self.kept, *self.drawn_names]
         if repeated := sorted({name for name in names if names.count(name) > 1}):
             msg = f"attribute names must differ from each other and from kept columns; {repeated[0]!r} stands twice"
             raise DesignError(msg)
@@ -100,6 +105,9 @@ class Design:
                     f"the attribute {attribute.size}; they must be the same"
                 )
                 raise DesignError(msg)
+        if self.drawn and self.asked is not None:
+            msg = "asked is for respondents, and drawn columns are randomized centrally; leave one of them out"
+            raise DesignError(msg)
         self._settle_asked()
 
     def _settle_asked(self) -> None:
@@ -115,7 +123,8 @@ class Design:
     def __repr__(self) -> str:
         parts = (f"{a.name!r}: λ={c.lam:.4g}, r={c.size}" for a, c in zip(self.attributes, self.channels, strict=True))
         asked = f", {self.asked} of {self.out_of} asked" if self.is_sampled else ""
-        return f"<Design of {len(self.attributes)}{asked}: {'; '.join(parts)}>"
+        drawn = (f"{column.name!r}: λ={column.lam:.4g}, {column.method}" for column in self.drawn)
+        return f"<Design of {len(self.attributes) + len(self.drawn)}{asked}: {'; '.join((*parts, *drawn))}>"
 
     # Parts.
 
@@ -128,12 +137,23 @@ class Design:
     def released(self) -> tuple[str, ...]:
         """What is released unrandomized: the kept columns, and the attributes with λ = 1."""
         truths = (a.name for a, c in zip(self.attributes, self.channels, strict=True) if c.lam == 1)
-        return (*truths, *self.kept)
+        return (*truths, *(column.name for column in self.drawn if column.lam == 1), *self.kept)
+
+    @property
+    def drawn_names(self) -> tuple[str, ...]:
+        """The names of the drawn columns, in order."""
+        return tuple(column.name for column in self.drawn)
+
+    @property
+    def undone(self) -> tuple[str, ...]:
+        """The drawn columns in the expected form, which whoever knows λ undoes exactly."""
+        return tuple(column.name for column in self.drawn if column.is_expected)
 
     @property
     def public_missing(self) -> tuple[str, ...]:
-        """The attributes whose missing values are public: released as they are."""
-        return tuple(attribute.name for attribute in self.attributes if attribute.missing_is_public)
+        """The attributes and drawn columns whose missing values are public: released as they are."""
+        drawn = (column.name for column in self.drawn if column.missing_is_public)
+        return (*(attribute.name for attribute in self.attributes if attribute.missing_is_public), *drawn)
 
     @property
     def is_sampled(self) -> bool:
@@ -143,7 +163,9 @@ class Design:
     @property
     def gaps(self) -> tuple[str, ...]:
         """The attributes that a report may lack: because they are missing in plain sight, or were not asked."""
-        return self.names if self.is_sampled else self.public_missing
+        if self.is_sampled:
+            return self.names
+        return tuple(attribute.name for attribute in self.attributes if attribute.missing_is_public)
 
     def select(self, names: Iterable[str]) -> Design:
         """Return the design of some of the attributes, in the order given.
@@ -152,6 +174,12 @@ class Design:
         its attributes. Such a part can be estimated with; randomizing and saving need the whole.
         """
         wanted = listed(names)
+        if drawn := [name for name in wanted if name in self.drawn_names] if self.attributes else self.drawn_names:
+            msg = (
+                f"{', '.join(drawn)} is drawn over the individuals of the file, and no attribute with categories; ask "
+                "for its distribution (lr.distribution), or for relations by lr.correlate or lr.regress"
+            )
+            raise DesignError(msg)
         if not wanted:
             msg = f"attributes must name at least one of: {', '.join(self.names)}"
             raise DesignError(msg)
@@ -195,14 +223,17 @@ class Design:
         It speaks of answers that are given, so it does not depend on how many are asked.
         """
         held = math.fsum(channel.bits for channel in self.channels)  # the share asked is in both, and drops out
-        return held / math.fsum(channel.max_bits for channel in self.channels)
+        # drawn columns are over the individuals, whose number a design does not know: lr.audit speaks of them
+        return held / math.fsum(channel.max_bits for channel in self.channels) if self.channels else math.nan
 
     @property
     def epsilon(self) -> float:
         """ε = Σ εⱼ: the nats that one whole record may leak; over the m′ largest εⱼ where m′ attributes are asked.
 
-        Eq. (41) of docs/theory.md: the most that any set of m′ attributes can give away.
+        Eq. (41) of docs/theory.md: the most that any set of m′ attributes can give away. Infinite with a drawn column.
         """
+        if self.drawn:
+            return math.inf
         return math.fsum(sorted((channel.epsilon for channel in self.channels), reverse=True)[: self.asked])
 
     @property
@@ -287,9 +318,11 @@ class Design:
             }
             for attribute, channel in zip(self.attributes, self.channels, strict=True)
         ]
-        version = 3 if any(attribute.scale for attribute in self.attributes) else 2 if self.gaps else 1
+        numeric = self.drawn or any(attribute.scale for attribute in self.attributes)
+        version = 3 if numeric else 2 if self.gaps else 1
         asked = {"asked": self.asked} if self.is_sampled else {}
-        document = {"schema_version": version, **asked, "attributes": attributes, "kept": list(self.kept)}
+        drawn = {"drawn": [column.to_document() for column in self.drawn]} if self.drawn else {}
+        document = {"schema_version": version, **asked, "attributes": attributes, **drawn, "kept": list(self.kept)}
         return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
 
     @classmethod
@@ -424,7 +457,15 @@ def _from_document(document: Any) -> Design:
     if version < 2 and asked is not None:
         msg = "a design with asked must have schema_version 2, as older readers would ask everything"
         raise DesignError(msg)
-    return Design(tuple(a for a, _ in pairs), tuple(c for _, c in pairs), tuple(kept), asked)
+    drawn = (
+        [Drawn.from_document(entry) for entry in _member(document, "drawn", list, "a design")]
+        if ("drawn" in document)
+        else []
+    )
+    if version < 3 and drawn:
+        msg = "a design with drawn must have schema_version 3, as older readers would pass over it"
+        raise DesignError(msg)
+    return Design(tuple(a for a, _ in pairs), tuple(c for _, c in pairs), tuple(kept), asked, drawn=tuple(drawn))
 
 
 def _entry(entry: Any, place: int) -> tuple[Attribute, Channel]:

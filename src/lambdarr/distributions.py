@@ -17,6 +17,7 @@ import numpy as np
 from lambdarr.conditions import scores_of
 from lambdarr.designs import check_design
 from lambdarr.errors import DataError
+from lambdarr.individuals import distribution_of_drawn
 from lambdarr.intervals import deviations
 from lambdarr.queries import Answer, Bounds
 from lambdarr.scales import number_of
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from lambdarr.channel import Channel
     from lambdarr.designs import Design
     from lambdarr.estimation import Inference
+    from lambdarr.individuals import DrawnDistribution
     from lambdarr.scales import Scale
     from lambdarr.tabulation import Counts
 
@@ -495,8 +497,8 @@ def distribution(
     inference: Inference = "population",
     weights: str | ArrayLike | None = None,
     scores: Any = None,
-) -> BinnedDistribution:
-    """Return the distribution of a numerical attribute: mean, variance, histogram, quantiles, with their errors.
+) -> BinnedDistribution | DrawnDistribution:
+    """Return the distribution of a numerical attribute or a drawn column, with errors of all it gives.
 
     Parameters
     ----------
@@ -505,7 +507,7 @@ def distribution(
     design : Design
         The design they were made with.
     name : str
-        A numerical attribute, or one with ordered categories that have scores.
+        A numerical attribute, one with ordered categories that have scores, or a drawn column.
     inference : {"population", "finite"}
         As for ``estimate``.
     weights : str or array, optional
@@ -514,6 +516,11 @@ def distribution(
         The numbers of the categories, as for ``correlate``, where the attribute is no scale.
     """
     check_design(design)
+    if name in design.drawn_names:
+        if weights is not None or scores is not None:
+            msg = f"{name!r} is drawn over the individuals of the file, alike; leave out weights and scores"
+            raise DataError(msg)
+        return distribution_of_drawn(reports, design, name, inference=inference)
     part = design.select([name])
     attribute = part.attributes[0]
     counts = tally(reports, design, [name], weights=weights)

@@ -8,6 +8,8 @@ The tree::
     ├── SourceError          a file that cannot be read, or an output that cannot be written
     └── MissingExtraError    an optional package that this piece of work needs
 
+    UnprotectedWarning       what was asked for protects nobody, and is done all the same
+
 Each message says what was wrong, where (attribute, first row) and what to do. None of them repeats a value
 of the data: messages travel further than the data may.
 """
@@ -31,3 +33,7 @@ class SourceError(LambdarrError, OSError):
 
 class MissingExtraError(LambdarrError, ImportError):
     """An optional package that is not installed."""
+
+
+class UnprotectedWarning(UserWarning):
+    """Something that was asked for by name and protects nobody: whoever knows the design undoes it."""

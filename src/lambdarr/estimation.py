@@ -406,7 +406,8 @@ def estimate(
                 raise DataError(msg)
             counts = wave.reports if attributes is None else wave.reports.marginal(attributes)
         elif attributes is None:
-            msg = f"attributes must name the table to estimate, of: {', '.join(wave.design.names)}"
+            names = wave.design.names or wave.design.select(()).names  # which says that there are only drawn columns
+            msg = f"attributes must name the table to estimate, of: {', '.join(names)}"
             raise DataError(msg)
         else:
             attributes = listed(attributes)

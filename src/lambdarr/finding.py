@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lambdarr.channel import MAX_SIZE
 from lambdarr.designs import listed
@@ -39,14 +40,17 @@ class Found(NamedTuple):
     """What a design is made for."""
 
     attributes: tuple[Attribute | Numeric, ...]
-    rows: int | None
+    rows: int | None = None
     """Number of records of the table; None where attributes were given instead."""
+    gaps: frozenset[str] = frozenset()
+    """Which of the drawn columns have missing values."""
 
 
 def attributes_in(
     source: Any,
     *,
     numeric: Iterable[Numeric],
+    drawn: tuple[str, ...],
     columns: Iterable[str] | None,
     keep: tuple[str, ...],
     missing: str,
@@ -67,9 +71,9 @@ def attributes_in(
     elif isinstance(source, list | tuple) and all(isinstance(item, Attribute | Numeric) for item in source):
         given = tuple(source)
     else:
-        columns_of = _Columns(open_source(source), wanted, numeric, keep, missing, public_missing)
+        columns_of = _Columns(open_source(source), wanted, numeric, drawn, keep, missing, public_missing)
         return columns_of.found(public_bounds=public_bounds)
-    if public_missing:
+    if set(public_missing) - set(drawn):
         msg = (
             "public_missing is for columns of a table; say it of an attribute: lr.Attribute(…, missing_is_public=True)"
         )
@@ -79,9 +83,9 @@ def attributes_in(
         if isinstance(item, Numeric) and not item.has_bounds:
             raise _no_bounds(item.name)
     if wanted is None:
-        return Found(given, None)
+        return Found(given)
     names = [attribute.name for attribute in given]
-    return Found(tuple(given[place_of(name, names)] for name in wanted), None)
+    return Found(tuple(given[place_of(name, names)] for name in wanted))
 
 
 def _no_bounds(name: str) -> DesignError:
@@ -100,25 +104,28 @@ class _Columns:
         source: Source,
         columns: tuple[str, ...] | None,
         numeric: tuple[Numeric, ...],
+        drawn: tuple[str, ...],
         keep: tuple[str, ...],
         missing: str,
         public_missing: tuple[str, ...],
     ) -> None:
         self._numeric = {item.name: item for item in numeric}
-        check_present((*(columns or ()), *self._numeric, *keep), source.names)
+        check_present((*(columns or ()), *self._numeric, *keep, *drawn), source.names)
+        others = {*keep, *drawn}
         if columns is None:
-            self._names = [name for name in source.names if name not in keep]
+            self._names = [name for name in source.names if name not in others]
         else:
             self._names = [*columns, *(name for name in self._numeric if name not in columns)]
-        if kept := [name for name in self._numeric if name in keep]:
-            msg = f"column {kept[0]!r} is to be randomized as a number, and kept as it is; choose one"
+        if twice := [name for name in self._numeric if name in others]:
+            what = "kept as it is" if twice[0] in keep else "drawn over the individuals"
+            msg = f"column {twice[0]!r} is to be reported on its scale, and {what}; choose one"
             raise DesignError(msg)
-        if not self._names:
+        if not self._names and not drawn:
             msg = "no column is left to randomize; name columns, or keep fewer"
             raise DesignError(msg)
         for name in public_missing:
-            place_of(name, self._names)
-        self._source, self._missing, self._public_missing = source, missing, public_missing
+            place_of(name, [*self._names, *drawn])
+        self._drawn, self._source, self._missing, self._public_missing = drawn, source, missing, public_missing
 
     def found(self, *, public_bounds: bool) -> Found:
         """Return an attribute per column, with the categories that the table holds."""
@@ -127,8 +134,10 @@ class _Columns:
                 raise _no_bounds(name)
         distinct: dict[str, pa.Array] = {}
         ranges = {name: _Range() for name in self._numeric}
+        gaps: set[str] = set()
         rows = 0
-        for batch in self._source.batches(self._names):
+        for batch in self._source.batches(list(dict.fromkeys([*self._names, *self._drawn]))):
+            gaps |= {name for name in self._drawn if self._has_gaps(batch.column(name))}
             for name in self._names:
                 column = batch.column(name)
                 if name in self._numeric:
@@ -156,7 +165,12 @@ class _Columns:
                 for name in self._names
             ),
             rows,
+            frozenset(gaps),
         )
+
+    def _has_gaps(self, column: pa.Array) -> bool:
+        written = self._source.as_text and pc.any(pc.equal(column, self._missing)).as_py()
+        return bool(column.null_count or written)
 
     def _read(self, name: str, column: pa.Array, first_row: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         item = self._numeric[name]

@@ -101,7 +101,16 @@ class Formula:
         self.predictors: tuple[str, ...] = tuple(
             sorted(_variables(factor for term in right for factor in term.factors))
         )
-        self.variables = tuple(dict.fromkeys([*_variables(next(iter(left)).factors), *self.predictors]))
+        self.outcome_variables: tuple[str, ...] = tuple(sorted(_variables(next(iter(left)).factors)))
+        self.variables = tuple(dict.fromkeys([*self.outcome_variables, *self.predictors]))
+
+    def variables_of(self, specification: Any) -> dict[str, list[set[str]]]:
+        """Return for each column of the regression what each of its factors is a function of."""
+        return {
+            name: [_variables([factor]) for factor in row.term.factors]
+            for row in specification.structure
+            for name in row.columns
+        }
 
     def columns(self, attributes: Sequence[Attribute], public: Any, scores: Mapping[str, Any]) -> tuple[Columns, Any]:
         """Return the predictors, and formulaic's specification of them for new records.

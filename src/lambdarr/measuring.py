@@ -204,6 +204,9 @@ def measure(
     """
     check_design(design)
     check_whole(design)
+    if design.drawn:
+        msg = f"measure does not cover drawn columns ({', '.join(design.drawn_names)}); measure the design without them"
+        raise DesignError(msg)
     _check_arguments(draws, confidence, false_alarm)
     with opened(randomizer, design, mode=mode, rng=rng) as chosen:
         return _Watch(design, chosen, draws, progress).result(confidence, false_alarm)

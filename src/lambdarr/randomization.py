@@ -13,8 +13,10 @@ import pyarrow as pa
 from lambdarr.client import drawn_set
 from lambdarr.designs import check_design, check_whole, listed
 from lambdarr.domain import ABSENT, Decoder, arrow_type, encode_truths, has_declared_order
+from lambdarr.drawing import undone_sentence
 from lambdarr.errors import DataError
 from lambdarr.parallel import ahead, in_order, worth_compiling
+from lambdarr.redrawing import redrawn_columns
 from lambdarr.sampling import (
     COMPILED_FROM,
     Span,
@@ -26,7 +28,7 @@ from lambdarr.sampling import (
     words_of,
 )
 from lambdarr.sinks import check_target, write_file
-from lambdarr.sources import DELIMITERS, ENCODED, SEEDED, Source, check_present, format_of, open_source
+from lambdarr.sources import DELIMITERS, ENCODED, SEEDED, UNDONE, Source, check_present, format_of, open_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -55,6 +57,7 @@ def randomize(
     design : Design
         Attributes and their keep rates. Nulls of an attribute whose missing values are public stay where they are. If
         it asks some of the attributes only, those of each record are drawn, and the others are null in the reports.
+        Its drawn columns are read whole before the first report; the others are streamed.
     keep : iterable of str
         Columns to release as they are, beside those that the design lists.
     drop : iterable of str
@@ -74,9 +77,9 @@ def randomize(
     ['F', 'M', 'M', 'M']
     """
     check_design(design)
-    source = open_source(table)
+    source = open_source(table).again() if design.drawn else open_source(table)
     schema, batches = _randomized(source, design, keep=keep, drop=drop, rng=rng)
-    result: Table = source.rebuild(schema, batches, changed=design.names)
+    result: Table = source.rebuild(schema, batches, changed=(*design.names, *design.drawn_names))
     return result
 
 
@@ -123,7 +126,7 @@ def draw_questions(design: Design) -> tuple[str, ...]:
     >>> len(lr.draw_questions(design))
     2
     """
-    check_design(design)
+    _check_local(design)
     check_whole(design)
     count = len(design.names)
     return tuple(design.names[place] for place in drawn_set(design.asked or count, count))
@@ -152,7 +155,7 @@ def randomize_record(
     >>> lr.randomize_record({"sex": "F"}, design)
     {'sex': 'F'}
     """
-    check_design(design)
+    _check_local(design)
     if not isinstance(record, Mapping):  # a row of a frame gives its answers, not its names, when asked what it has
         msg = f"a record must be a dict from attribute to answer, got {type(record).__name__}; use row.to_dict()"
         raise DataError(msg)
@@ -180,6 +183,17 @@ def randomize_record(
 
 def _no_word() -> int:
     return 0
+
+
+def _check_local(design: Design) -> None:
+    """Refuse a design that one respondent cannot follow alone."""
+    check_design(design)
+    if design.drawn:
+        msg = (
+            f"{', '.join(design.drawn_names)}: drawn over the individuals of a file, which is done centrally, by "
+            "lr.randomize; a respondent has nobody else's values"
+        )
+        raise DataError(msg)
 
 
 def _checked(questions: tuple[str, ...], record: Mapping[str, object], design: Design) -> tuple[str, ...]:
@@ -213,8 +227,11 @@ def _randomized(
     check_whole(design)
     words = source_of_words(rng)
     columns = _released_columns(source.names, design, keep=keep, drop=drop)
+    redrawn = redrawn_columns(source, design, words, as_text=into in DELIMITERS)
+    # drawn columns are in memory; where there are no others, one of them says how many rows there are
+    streamed = [name for name in columns if name not in redrawn] or columns[:1]
     texts = [attribute.name for attribute in design.attributes if attribute.scale is None]
-    stream = ahead(source.batches(columns, encoded=texts if into else ()))
+    stream = ahead(source.batches(streamed, encoded=texts if into else ()))
     first = next(stream, None)
     if first is None:
         raise _no_rows()
@@ -225,8 +242,12 @@ def _randomized(
         for attribute in design.attributes
     }
     schema = _schema(source, design, columns, decoders, into)
+    for name, column in redrawn.items():
+        schema = schema.set(schema.get_field_index(name), schema.field(name).with_type(column.values.type))
     if words.seeded:
         schema = schema.with_metadata({**(schema.metadata or {}), SEEDED: b"true"})
+    if design.undone:
+        schema = schema.with_metadata({**(schema.metadata or {}), UNDONE: undone_sentence(design.undone).encode()})
     pairs = {a.name: (a, c) for a, c in zip(design.attributes, design.channels, strict=True)}
     places = {name: place for place, name in enumerate(design.names)}
     rounded = [a.name for a in design.attributes if a.scale is not None and a.scale.rounding == "random"]
@@ -249,10 +270,12 @@ def _randomized(
 
     def report(job: _Job) -> pa.RecordBatch:
         arrays = []
-        for name, column in zip(columns, job.batch.columns, strict=True):
-            if name in pairs:
+        for name in columns:
+            if name in redrawn:
+                arrays.append(redrawn[name].batch(job.first_row - 1, job.batch.num_rows))
+            elif name in pairs:
                 attribute, channel = pairs[name]
-                span = job.roundings.get(name)
+                column, span = job.batch.column(name), job.roundings.get(name)
                 truths = encode_truths(
                     attribute,
                     column,
@@ -268,7 +291,7 @@ def _randomized(
                     reports[~job.asked[places[name]]] = ABSENT
                 arrays.append(decoders[name].column(reports))
             else:
-                arrays.append(column)
+                arrays.append(job.batch.column(name))
         fields = [field.with_type(array.type) for field, array in zip(schema, arrays, strict=True)]
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields, schema.metadata))
 
@@ -341,17 +364,18 @@ class _Job(NamedTuple):
 def _released_columns(names: list[str], design: Design, *, keep: Iterable[str], drop: Iterable[str]) -> list[str]:
     """Return the columns of the output, in the table's order, or say which one is missing or unexpected."""
     kept, dropped = {*design.kept, *listed(keep)}, set(listed(drop))
-    check_present(design.names, names)
-    check_present([*listed(keep), *listed(drop)], names, known=design.names)
+    randomized = (*design.names, *design.drawn_names)
+    check_present(randomized, names)
+    check_present([*listed(keep), *listed(drop)], names, known=randomized)
     for name in [*listed(keep), *listed(drop)]:
-        if name in design.names:
+        if name in randomized:
             msg = f"column {name!r} is an attribute of the design and will be randomized; it cannot be kept or dropped"
             raise DataError(msg)
     if both := sorted(kept & dropped):
         who = "the design keeps it" if both[0] in design.kept else "it is kept too"
         msg = f"column {both[0]!r} cannot be dropped, {who}; choose one"
         raise DataError(msg)
-    if unknown := [name for name in names if name not in design.names and name not in kept | dropped]:
+    if unknown := [name for name in names if name not in randomized and name not in kept | dropped]:
         columns = f"column {unknown[0]!r} is" if len(unknown) == 1 else f"columns {', '.join(map(repr, unknown))} are"
         msg = (
             f"{columns} not in the design; drop by name, or keep by name to release as it is, unrandomized: "

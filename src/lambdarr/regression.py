@@ -10,14 +10,16 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from lambdarr.drawnsquares import fitted_with_drawn
 from lambdarr.errors import DataError
 from lambdarr.fitting import LinearEquations, LogitEquations
 from lambdarr.formulas import Formula, predictors_of
+from lambdarr.individuals import check_alike, check_plain, undone
 from lambdarr.intervals import deviations
 from lambdarr.logits import probabilities
 from lambdarr.records import Data, frame_of
@@ -26,15 +28,17 @@ from lambdarr.surveys import Survey, check_inference
 from lambdarr.waves import waves_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
     from lambdarr.channel import Channel
     from lambdarr.designs import Design
+    from lambdarr.drawnsquares import Fit
     from lambdarr.estimation import Inference
-    from lambdarr.fitting import Equations
+    from lambdarr.fitting import Equations, Fitted
     from lambdarr.formulas import Outcome
+    from lambdarr.waves import Wave
 
     Floats = NDArray[np.float64]
 
@@ -98,6 +102,8 @@ class Regression:
     channels: tuple[dict[str, Channel], ...]
     sampled: tuple[str, ...]
     degrees: float
+    drawn: dict[str, float] = field(default_factory=dict)
+    """The keep rate of each drawn column."""
 
     def __repr__(self) -> str:
         return f"<Regression {self.formula!r}: {self.family}, {self.n:,} reports, {self.inference}; see .summary()>"
@@ -184,8 +190,9 @@ class Regression:
             about += f" of {len(self.channels)} waves"
         if self.left_out:
             about += f", {self.left_out:,} more left out for missing values"
-        if self.design is not None:
-            about += "; randomized: " + ", ".join(f"{name} (λ = {self._lams(name)})" for name in self.design.names)
+        randomized = () if self.design is None else tuple((name, self._lams(name)) for name in self.design.names)
+        if listed := (*randomized, *((name, f"{lam:.4g}") for name, lam in self.drawn.items())):
+            about += "; randomized: " + ", ".join(f"{name} (λ = {lam})" for name, lam in listed)
         if self.family == "logistic":
             about += f"; of the probability of {self._outcome()} = {self.classes[1]}"
         if self.family != "linear":
@@ -266,7 +273,8 @@ def regress(
     ----------
     formula : str
         Such as ``"income ~ sex + education"``, with ``:``, ``*``, ``C()``, ``I()`` and functions as in statsmodels.
-        Columns of the design are corrected for its randomization; all others are public and taken as they are.
+        Columns of the design are corrected for its randomization; all others are public and taken as they are. With
+        drawn columns the family is linear and has main effects only, each a function of one column.
     reports : table, path or list of (reports, Design)
         Randomized records; or several tables of them, each with the design it was made with.
     design : Design, optional
@@ -315,6 +323,7 @@ def regress(
     check_inference(inference, is_complex=survey.is_complex, is_sampled=is_sampled)
     read = Formula(formula)
     data = Data.of(waves, read.variables)
+    drawn = _drawn(read, waves, data, survey, family, inference)
     if not isinstance(given, Mapping) or not set(given) <= set(data.names):
         msg = f"scores must map randomized attributes of the formula to their numbers: {', '.join(data.names)}"
         raise DataError(msg)
@@ -328,12 +337,16 @@ def regress(
     _check_observed(data, outcome)
     _check_rounded(data, columns.attributes, family, inference)
     chosen: Method = method or "moments"
-    equations: Equations
-    if family == "linear":
-        equations = LinearEquations(data, columns, outcome)
+    fitted: Fitted | Fit
+    if drawn:
+        fitted = fitted_with_drawn(read, data, columns, specification, outcome, drawn)
     else:
-        equations = LogitEquations(data, columns, outcome, likelihood=chosen == "likelihood")
-    fitted = equations.fitted(finite=inference == "finite")
+        equations: Equations
+        if family == "linear":
+            equations = LinearEquations(data, columns, outcome)
+        else:
+            equations = LogitEquations(data, columns, outcome, likelihood=chosen == "likelihood")
+        fitted = equations.fitted(finite=inference == "finite")
     return Regression(
         formula=formula,
         family=family,
@@ -351,6 +364,7 @@ def regress(
         channels=tuple(wave.design.by_name for wave in waves),
         sampled=tuple(kind for kind in ("weights", "strata", "clusters") if getattr(survey, kind) is not None),
         degrees=fitted.degrees,
+        drawn=drawn,
     )
 
 
@@ -373,6 +387,38 @@ def _check_rounded(data: Data, predictors: Iterable[str], family: Family, infere
             f"{FEWEST_BINS} or more in the design"
         )
         raise DataError(msg)
+
+
+def _drawn(
+    formula: Formula, waves: Sequence[Wave], data: Data, survey: Survey, family: Family, inference: Inference
+) -> dict[str, float]:
+    """Return the keep rates of drawn columns in a formula; those in the expected form are undone here, as they can be.
+
+    Refuses what is not offered with drawn columns.
+    """
+    columns = {c.name: c for wave in waves for c in wave.design.drawn if c.name in formula.variables}
+    if not columns:
+        return {}
+    named = ", ".join(columns)
+    check_plain(len(waves), survey, named)
+    if data.left_out:
+        check_alike(waves[0].reports, waves[0].design, list(columns), data.n)
+    for name, column in columns.items():
+        if column.is_expected:
+            data.public[name] = undone(np.asarray(data.public[name], dtype=np.float64), column.lam)
+    lams = {name: column.lam for name, column in columns.items() if not column.is_expected}
+    if lams and family != "linear":
+        msg = (
+            f"{named}: drawn over the individuals of the file, which only the linear family can undo, not the {family}"
+        )
+        raise DataError(msg)
+    if lams and inference == "finite":
+        msg = (
+            f"errors of a regression with {named}, drawn over the individuals, are for a population; ask for inference "
+            "'population', whose errors are on the safe side for the file"
+        )
+        raise DataError(msg)
+    return lams
 
 
 def _check_observed(data: Data, outcome: Outcome) -> None:

@@ -181,6 +181,47 @@ def _drawn_below(rng: Words, count: int, bound: int) -> NDArray[np.uint32]:
     return found
 
 
+def drawn_places(rng: Words, count: int, threshold: int, *, threads: int | None = None) -> NDArray[np.uint32]:
+    """Return whose value each of ``count`` individuals reports: their own, or that of one drawn uniformly from all.
+
+    From one word w for each place: w < T keeps it; else from the next word v, v // (2³² // count), drawn again while
+    that is ``count`` or more. Places beyond are drawn again at the end, so that a seeded source gives the same whatever
+    the number of threads.
+
+    Examples
+    --------
+    >>> drawn_places(SeededWords(1), 5, 2**31)
+    array([0, 0, 2, 2, 4], dtype=uint32)
+    """
+    places = np.arange(count, dtype=np.uint32)
+    if threshold == WORDS:  # no 32-bit number
+        return places
+    starts = range(0, count, SPAN)
+    spans = [(rng.span(SPAN), rng.span(SPAN)) for _ in starts]  # a second word for every place: most go undrawn
+    beyond: list[NDArray[np.int64]] = [np.empty(0, dtype=np.int64)] * len(spans)
+    limit, width = np.uint32(threshold), np.uint32(WORDS // count)
+
+    def work(first: int, last: int) -> None:
+        words = np.empty(min(BLOCK, count), dtype="<u4")
+        for number in range(first, last):
+            keeps, draws = spans[number]
+            stop, again = min((number + 1) * SPAN, count), []
+            for start in range(number * SPAN, stop, BLOCK):
+                piece = places[start : min(start + BLOCK, stop)]
+                keeps.fill(words[: piece.size])
+                redrawn = np.flatnonzero(words[: piece.size] >= limit)
+                draws.fill(words[: redrawn.size])
+                found = words[: redrawn.size] // width
+                piece[redrawn] = found
+                again.append(start + redrawn[found >= count])
+            beyond[number] = np.concatenate(again)
+
+    over_range(work, len(spans), threads=threads)
+    again = np.concatenate(beyond)
+    places[again] = _drawn_below(rng, again.size, count)
+    return places
+
+
 def _words(rng: Words, count: int) -> NDArray[np.uint32]:
     return words_of(rng.span(count), count)
 

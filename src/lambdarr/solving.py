@@ -12,6 +12,7 @@ from lambdarr.channel import Channel, is_number
 from lambdarr.conditions import probabilities_of
 from lambdarr.designs import Design, check_asked, listed, share_asked_all
 from lambdarr.domain import Attribute
+from lambdarr.drawing import drawn_columns
 from lambdarr.errors import DesignError
 from lambdarr.finding import attributes_in, place_of
 from lambdarr.optimizing import Bound, Budget, Problem, Relation, workload_of
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from lambdarr.binning import Binning
     from lambdarr.conditions import Prior
+    from lambdarr.drawing import Method
     from lambdarr.finding import Found
     from lambdarr.optimizing import Certificate, Demand
     from lambdarr.scales import Numeric
@@ -51,6 +53,8 @@ def design(
     numeric: Iterable[Numeric] = (),
     respondents: int | None = None,
     public_bounds: bool = False,
+    drawn: Iterable[str] = (),
+    method: Method = "drawn",
 ) -> Design:
     """Return a design: the attributes of a source, and the λ's that meet a target.
 
@@ -98,6 +102,13 @@ def design(
     public_bounds : bool
         Whether the lowest and the highest value of the table may be published, where a numerical attribute has no
         bounds.
+    drawn : iterable of str
+        Columns, usually of numbers, that are randomized over the individuals of the file, centrally: each value is kept
+        with probability λ, or else replaced by that of an individual drawn uniformly. They take ``lam`` only: a number,
+        or a mapping that names them, beside which the attributes may have another target.
+    method : {"drawn", "expected"}
+        Of the drawn columns. "expected" is the paper's deterministic form x′ = λx + (1 − λ) · mean, which protects
+        nobody: whoever knows λ undoes it exactly.
 
     Examples
     --------
@@ -115,19 +126,25 @@ def design(
     >>> few.asked, few.certificate.by_asked[6] / few.certificate.by_asked[1]
     (1, 7.999)
     """
-    kept = listed(keep)
+    kept, over_individuals, public = listed(keep), listed(drawn), listed(public_missing)
     found = attributes_in(
         source,
         numeric=numeric,
+        drawn=over_individuals,
         columns=columns,
         keep=kept,
         missing=missing,
-        public_missing=listed(public_missing),
+        public_missing=public,
         public_bounds=public_bounds,
     )
+    names = [attribute.name for attribute in found.attributes]
+    missing_in = {name: missing for name in over_individuals if name in found.gaps or name in public}
+    lam, columns_drawn = drawn_columns(over_individuals, lam, method, missing_in, public, attributes=names)
     if not found.attributes:
-        msg = "a design must have at least one attribute"
-        raise DesignError(msg)
+        if not columns_drawn:
+            msg = "a design must have at least one attribute"
+            raise DesignError(msg)
+        return Design((), (), kept, drawn=columns_drawn)
     if asked != "auto":
         check_asked(asked, len(found.attributes))
     for name, mapping in (("at_least", at_least), ("at_most", at_most), ("preserve", preserve), ("hide", hide)):
@@ -148,7 +165,9 @@ def design(
         raise DesignError(msg)
     if workload is None and not any((at_least, at_most, preserve, hide)):
         count = len(attributes) if asked is None else int(asked)
-        return Design(attributes, _channels(attributes, given, priors, count), kept, count, binnings=binnings)
+        return Design(
+            attributes, _channels(attributes, given, priors, count), kept, count, binnings=binnings, drawn=columns_drawn
+        )
     limits = [
         *_limits(attributes, "at least", at_least or {}, priors),
         *_limits(attributes, "at most", at_most or {}, priors),
@@ -165,7 +184,9 @@ def design(
                 f"{' and '.join(given)} fixes every λ, so there is none to choose for a workload; leave one of them out"
             )
             raise DesignError(msg)
-        return Design(attributes, channels, kept, asked, certificate=certificate, binnings=binnings)
+        return Design(
+            attributes, channels, kept, asked, certificate=certificate, binnings=binnings, drawn=columns_drawn
+        )
 
     if asked != "auto":
         return best(len(attributes) if asked is None else int(asked))

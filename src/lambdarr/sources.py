@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -36,6 +36,9 @@ DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 SEEDED = b"lambdarr.seeded"
 """Metadata key of a table whose randomness came from a seed."""
+
+UNDONE = b"lambdarr.undone"
+"""Metadata key of a table with columns that whoever knows the design undoes; it says which, and how."""
 
 ENCODED = pa.dictionary(pa.int32(), pa.string())
 """Text as codes: how text columns travel where they can."""
@@ -70,11 +73,20 @@ class Source:
     """Whether every column is text as it stood in a text file, for the design to read."""
     library: str = "pyarrow"
     """The library whose frames this table belongs to."""
+    once: bool = False
+    """Whether the batches can be read a single time only."""
 
     @property
     def names(self) -> list[str]:
         """The columns' names."""
         return list(self.schema.names)
+
+    def again(self) -> Source:
+        """Return the same source, held in memory if it could not be read twice."""
+        if not self.once:
+            return self
+        held = pa.Table.from_batches(self.batches(self.names), self.schema)
+        return replace(self, batches=_in_memory(held, lambda out, _: out).batches, once=False)
 
 
 def open_source(table: Any) -> Source:
@@ -173,8 +185,11 @@ def _open_pandas(frame: Any) -> Source:
         result = frame[out.column_names].copy()
         for name in changed:
             result[name] = _pandas_column(out.column(name), frame[name])
-        if SEEDED in (out.schema.metadata or {}):
+        metadata = out.schema.metadata or {}
+        if SEEDED in metadata:
             result.attrs[SEEDED.decode()] = True
+        if UNDONE in metadata:
+            result.attrs[UNDONE.decode()] = metadata[UNDONE].decode()
         return result
 
     return _in_memory(pa.table(arrays), rebuild, library="pandas")
@@ -204,6 +219,8 @@ def _pandas_column(column: pa.ChunkedArray, before: Any) -> Any:
         or (column.null_count > 0 and kind in "iub" and not hasattr(before.dtype, "na_value"))
         or (kind in "iufmM" and pa.types.is_string(column.type))  # of numbers, the reports are categories
     )
+    # integers that became numbers with a fraction, in the expected form of a drawn column
+    whole = whole or (pa.types.is_floating(column.type) and getattr(before.dtype, "kind", "O") in "iu")
     return after if whole else after.astype(before.dtype)
 
 
@@ -266,7 +283,7 @@ def _streamed(reader: pa.RecordBatchReader, rebuild: Rebuild) -> Source:
     def batches(columns: Sequence[str], *, encoded: Collection[str] = ()) -> Iterator[pa.RecordBatch]:
         return (batch.select(columns) for batch in reader)
 
-    return Source(reader.schema, batches, rebuild)
+    return Source(reader.schema, batches, rebuild, once=True)
 
 
 def _as_table(schema: pa.Schema, batches: Iterator[pa.RecordBatch], *, changed: Collection[str]) -> pa.Table:

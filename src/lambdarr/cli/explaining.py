@@ -158,6 +158,9 @@ def audit(
             "neither has nor keeps count as dropped."
         ),
     ] = None,
+    individuals: Annotated[
+        int | None, typer.Option(metavar="N", help="How many people are in the file, for drawn columns.")
+    ] = None,
     measure: Annotated[
         bool, typer.Option("--measure", help="Run a randomizer and look at its reports; exit code 1 if it fails.")
     ] = False,
@@ -204,7 +207,8 @@ def audit(
     if randomizer is not None or given:
         msg = f"--{'randomizer' if randomizer is not None else next(iter(given))} needs --measure; add it"
         raise DesignError(msg)
-    found = lambdarr.audit(loaded, None if prior is None else numbers_in("prior", prior), truths=truths)
+    beliefs_before = None if prior is None else numbers_in("prior", prior)
+    found = lambdarr.audit(loaded, beliefs_before, truths=truths, individuals=individuals)
     more = None if repeated is None else found.repeated(repeated)
     among = None if shuffled is None else found.shuffled(shuffled)
     if as_json:
@@ -213,13 +217,16 @@ def audit(
         values |= {} if among is None else {"shuffled": among.to_dict()}
         print_json(values)
         return
-    print_table(audit_table(found))
-    say(
-        "bits and strength: the deniability left. ε: the most that a report can shift anyone's odds, in nats. true: "
-        "the chance that a report is the truth. capacity: the most bits that a report can tell. gain and posterior: "
-        "by how much a report raises the chance of guessing right of someone who "
-        f"{'believed this' if found.prior_given else 'knew nothing'} before, and to what."
-    )
+    for leak in found.drawn:
+        say(leak.sentence)
+    if found.attributes:
+        print_table(audit_table(found))
+        say(
+            "bits and strength: the deniability left. ε: the most that a report can shift anyone's odds, in nats. "
+            "true: the chance that a report is the truth. capacity: the most bits that a report can tell. gain and "
+            "posterior: by how much a report raises the chance of guessing right of someone who "
+            f"{'believed this' if found.prior_given else 'knew nothing'} before, and to what."
+        )
     if more is not None:
         print_table(audit_table(more))
     if among is not None:

@@ -8,6 +8,7 @@ import typer
 from lambdarr.cli.options import (
     DesignArgument,
     DesignOption,
+    DrawnChoice,
     ForceOption,
     JsonOption,
     KeepOption,
@@ -20,7 +21,7 @@ from lambdarr.cli.options import (
     target_in,
     workload_in,
 )
-from lambdarr.cli.output import Progress, print_json, print_table, say
+from lambdarr.cli.output import Progress, print_json, print_table, say, warn
 
 commands = typer.Typer()
 
@@ -125,6 +126,14 @@ def design(
         bool,
         typer.Option("--public-bounds", help="Publish the lowest and highest value of --numeric NAME without bounds."),
     ] = False,
+    drawn: Annotated[
+        str | None,
+        typer.Option(help="Numbers to randomize over the individuals of the file, columns as a,b,c; they take --lam."),
+    ] = None,
+    method: Annotated[
+        DrawnChoice,
+        typer.Option(help="Of drawn columns. expected is deterministic: whoever knows λ undoes it exactly."),
+    ] = DrawnChoice.DRAWN,
     force: ForceOption = False,
 ) -> None:
     """Make a design: find the categories of a file's columns and the λ's that meet a target.
@@ -161,6 +170,8 @@ def design(
         numeric=numeric_in(numeric or []),
         respondents=respondents,
         public_bounds=public_bounds,
+        drawn=names_in(drawn),
+        method=method.value,
         **{kind: target_in(kind, texts) for kind, texts in targets.items() if texts},
     )
     with replacing(output, force=force) as file:
@@ -195,13 +206,17 @@ def randomize(
 
     A column that the design does not know is an error, unless it is kept or dropped by name.
     """
+    import warnings
+
     import lambdarr
+    from lambdarr.drawing import undone_sentence
     from lambdarr.reporting.designs import asked_sentence, public_missing_sentence
     from lambdarr.sinks import check_target
 
     loaded = lambdarr.Design.load(design)
     check_target(output, force=force, sources=[data, design])
-    with Progress("Randomizing") as progress:
+    with Progress("Randomizing") as progress, warnings.catch_warnings():
+        warnings.simplefilter("ignore", lambdarr.UnprotectedWarning)  # it is said below
         rows = lambdarr.randomize_file(
             data, output, loaded, keep=names_in(keep), drop=names_in(drop), force=force, progress=progress
         )
@@ -210,6 +225,8 @@ def randomize(
         say(f"Released unrandomized: {', '.join(released)}.")
     if loaded.asked is not None:
         say(asked_sentence(loaded.asked, len(loaded.names)))
+    if loaded.undone:
+        warn(undone_sentence(loaded.undone))
     if loaded.public_missing:
         say(public_missing_sentence(loaded.public_missing))
 

@@ -60,6 +60,13 @@ class MethodChoice(StrEnum):
     INDEPENDENCE = "independence"
 
 
+class DrawnChoice(StrEnum):
+    """How a drawn column is randomized."""
+
+    DRAWN = "drawn"
+    EXPECTED = "expected"
+
+
 class ModeChoice(StrEnum):
     """How truths are handed to the randomizer that is measured."""
 

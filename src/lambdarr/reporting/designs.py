@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 from rich.table import Table
 
+from lambdarr.drawing import undone_sentence
 from lambdarr.reporting.texts import finite, percent, terminal_table
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def design_values(design: Design) -> dict[str, Any]:
             }
             for attribute, channel in zip(design.attributes, design.channels, strict=True)
         ],
+        "drawn": [column.to_document() for column in design.drawn],
         "joint": {**_measures(design), "noise_amplification": finite(design.noise_amplification)},
         "attenuation": design.attenuation().tolist(),
         "released": list(design.released),
@@ -48,7 +50,7 @@ def design_values(design: Design) -> dict[str, Any]:
 def _measures(thing: Channel | Design) -> dict[str, float | None]:
     return {
         "bits": thing.bits,
-        "strength": thing.strength,
+        "strength": finite(thing.strength),
         "epsilon": finite(thing.epsilon),
         "truthfulness": thing.truthfulness,
     }
@@ -62,8 +64,14 @@ def design_table(design: Design) -> Table:
         table.add_column(heading, justify="right")
     for attribute, channel in zip(design.attributes, design.channels, strict=True):
         table.add_row(escape(attribute.name), f"{channel.size:,}", f"{channel.lam:.4f}", *_measure_cells(channel))
-    table.add_section()
-    table.add_row("joint", _cells(design), "", *_measure_cells(design), style="bold")
+    if design.attributes:
+        table.add_section()
+        table.add_row("joint", _cells(design), "", *_measure_cells(design), style="bold")
+    if design.drawn:
+        table.add_section()
+    for column in design.drawn:
+        how = "expected" if column.is_expected else "individuals"
+        table.add_row(escape(column.name), how, f"{column.lam:.4f}", "", "", "∞", "")
     return table
 
 
@@ -78,6 +86,19 @@ def categories_table(design: Design) -> Table:
         missing = "; missing is public" if attribute.missing_is_public else ""
         table.add_row(escape(attribute.name), escape(", ".join(few) + missing))
     return table
+
+
+def drawn_sentences(design: Design) -> list[str]:
+    """Return what the drawn columns of a design mean, in words."""
+    said = []
+    if drawn := [column.name for column in design.drawn if not column.is_expected]:
+        said.append(
+            f"Drawn over the individuals of the file: {', '.join(drawn)}. Bits, strength and true reports do not speak "
+            "of that, and there is no finite ε: see `lambdarr audit`."
+        )
+    if design.undone:
+        said.append(undone_sentence(design.undone))
+    return said
 
 
 def _measure_cells(thing: Channel | Design) -> tuple[str, str, str, str]:
@@ -105,6 +126,8 @@ def attenuation_table(design: Design) -> Table | None:
 
 def design_sentences(design: Design) -> list[str]:
     """Return what the design means, in words."""
+    if not design.attributes:
+        return drawn_sentences(design)
     share = f"{design.truthfulness:.1%}" if design.truthfulness >= 0.001 else "Less than 0.1%"
     said = [
         f"{share} of the reported records are true in every attribute{' that was asked' if design.is_sampled else ''}.",
@@ -123,7 +146,7 @@ def design_sentences(design: Design) -> list[str]:
         if certificate.by_asked:
             said.append(_chosen_number(certificate, design.asked or len(design.names), len(design.names)))
         said.append(_certified(certificate))
-    return said
+    return said + drawn_sentences(design)
 
 
 def _chosen_number(certificate: Certificate, asked: int, count: int) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from lambdarr.reporting.designs import drawn_sentences
 from lambdarr.reporting.markup import table, text
 from lambdarr.reporting.words import asked_in_words
 
@@ -31,12 +32,13 @@ def design_html(design: Design) -> str:
     ]
     joint = (f"{design.bits:.3f}", f"{design.strength:.1%}", _epsilon(design.epsilon), _true(design))
     headings = ("attribute", "categories", "λ", "bits", "strength β", "ε", "true reports")
-    shown = table("Design", headings, [*rows[:_MOST], ("joint", "", "", *joint)])
+    shown = table("Design", headings, [*rows[:_MOST], ("joint", "", "", *joint)]) if rows else ""
     return shown + _notes(
         f"{len(rows) - _MOST:,} more attributes are not shown." if len(rows) > _MOST else "",
         f"Released unrandomized: {', '.join(design.released)}." if design.released else "",
         f"Missing values are public: {', '.join(design.public_missing)}." if design.public_missing else "",
         f"{asked_in_words(design)}An attribute's row is about an answer that is given." if design.is_sampled else "",
+        *drawn_sentences(design),
     )
 
 
@@ -46,9 +48,11 @@ def audit_html(audit: Audit) -> str:
 
     columns = audit_columns(audit)
     rows = [*zip((*(leak.name for leak in audit.attributes), "joint"), *columns.values(), strict=True)]
-    return table(audit_title(audit), ("attribute", *columns), [*rows[:-1][:_MOST], rows[-1]]) + _notes(
+    shown = table(audit_title(audit), ("attribute", *columns), [*rows[:-1][:_MOST], rows[-1]])
+    return (shown if audit.attributes else "") + _notes(
         f"{len(audit.attributes) - _MOST:,} more attributes are not shown." if len(audit.attributes) > _MOST else "",
         f"Released unrandomized: {', '.join(audit.released)}. Nothing above protects it." if audit.released else "",
+        *(leak.sentence for leak in audit.drawn),
     )
 
 

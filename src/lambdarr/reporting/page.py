@@ -91,6 +91,9 @@ def report(
     if not waves:
         check_design(design)
     designs: list[Any] = [wave.design for wave in waves] or [design]
+    if drawn := [name for each in designs for name in each.drawn_names]:
+        msg = f"the report does not speak of drawn columns yet ({', '.join(drawn)}); show and audit do"
+        raise lambdarr.DesignError(msg)
     if output is not None and Path(output).suffix.lower() not in (".html", ".htm"):
         msg = f"the report is an HTML page; the ending of {output} must be .html"
         raise lambdarr.DesignError(msg)
