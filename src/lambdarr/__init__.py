@@ -13,6 +13,7 @@ _HOMES = {
     "Answer": "queries",
     "Attribute": "domain",
     "Audit": "auditing",
+    "BinnedDistribution": "distributions",
     "Channel": "channel",
     "Correlation": "association",
     "Counts": "tabulation",
@@ -35,6 +36,7 @@ _HOMES = {
     "compare_asked": "asking",
     "correlate": "association",
     "design": "solving",
+    "distribution": "distributions",
     "draw_questions": "randomization",
     "estimate": "estimation",
     "kronecker": "",
@@ -57,6 +59,7 @@ __all__ = [
     "Answer",
     "Attribute",
     "Audit",
+    "BinnedDistribution",
     "Channel",
     "Correlation",
     "Counts",
@@ -79,6 +82,7 @@ __all__ = [
     "compare_asked",
     "correlate",
     "design",
+    "distribution",
     "draw_questions",
     "estimate",
     "kronecker",
@@ -104,6 +108,7 @@ if TYPE_CHECKING:
     from lambdarr.auditing import Audit, Leak, audit
     from lambdarr.channel import Channel
     from lambdarr.designs import Design
+    from lambdarr.distributions import BinnedDistribution, distribution
     from lambdarr.domain import Attribute
     from lambdarr.errors import DataError, DesignError, LambdarrError, MissingExtraError, SourceError
     from lambdarr.estimation import Estimate, estimate
