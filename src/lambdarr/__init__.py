@@ -13,6 +13,7 @@ _HOMES = {
     "Answer": "queries",
     "Attribute": "domain",
     "Audit": "auditing",
+    "BinnedDistribution": "distributions",
     "Channel": "channel",
     "Correlation": "association",
     "Counts": "tabulation",
@@ -62,6 +63,7 @@ __all__ = [
     "Answer",
     "Attribute",
     "Audit",
+    "BinnedDistribution",
     "Channel",
     "Correlation",
     "Counts",
@@ -114,7 +116,7 @@ if TYPE_CHECKING:
     from lambdarr.auditing import Audit, Leak, audit
     from lambdarr.channel import Channel
     from lambdarr.designs import Design
-    from lambdarr.distributions import distribution
+    from lambdarr.distributions import BinnedDistribution, distribution
     from lambdarr.domain import Attribute
     from lambdarr.drawing import Drawn
     from lambdarr.errors import (

@@ -38,6 +38,9 @@ reporting what should not be asked, or taking a number for a category.
 """
 
 
+_ASKED_AND_DRAWN = "asked is for respondents, and drawn columns are randomized centrally; leave one of them out"
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Design:
     """Attributes and the channel of each: all that randomizing and estimating need.
@@ -105,10 +108,9 @@ class Design:
                     f"the attribute {attribute.size}; they must be the same"
                 )
                 raise DesignError(msg)
-        if self.drawn and self.asked is not None:
-            msg = "asked is for respondents, and drawn columns are randomized centrally; leave one of them out"
-            raise DesignError(msg)
         self._settle_asked()
+        if self.drawn and self.asked is not None:
+            raise DesignError(_ASKED_AND_DRAWN)
 
     def _settle_asked(self) -> None:
         count = max(len(self.attributes), self.out_of or 0)
@@ -457,11 +459,10 @@ def _from_document(document: Any) -> Design:
     if version < 2 and asked is not None:
         msg = "a design with asked must have schema_version 2, as older readers would ask everything"
         raise DesignError(msg)
-    drawn = (
-        [Drawn.from_document(entry) for entry in _member(document, "drawn", list, "a design")]
-        if ("drawn" in document)
-        else []
-    )
+    columns = _member(document, "drawn", list, "a design") if "drawn" in document else []
+    drawn = [Drawn.from_document(entry) for entry in columns]
+    if drawn and asked is not None:
+        raise DesignError(_ASKED_AND_DRAWN)
     if version < 3 and drawn:
         msg = "a design with drawn must have schema_version 3, as older readers would pass over it"
         raise DesignError(msg)

@@ -42,6 +42,7 @@ MOST = 2_048
 
 _STILL = 1e-9  # how far a step may still move the distribution where it has converged
 _LIFT = 0.005  # of the distribution that a long step may take below zero
+_LONG = 1e8  # a time after which all has come to rest, and short enough to compute with
 _ROUNDS = 200  # more than any fit has needed
 
 
@@ -105,17 +106,37 @@ class Cells:
         """Number of cells within the scale."""
         return len(self.bounds) - 1
 
-    def smoothing(self, strength: float) -> Floats:
-        """Return the matrix by which neighbours exchange a share of what they have.
+    def smoothing(self, strength: float) -> Smoothing:
+        """Return how neighbours exchange a share of what they have.
 
         Cells of unequal width exchange by their densities, so that an even spread stays one.
         """
         widths = np.diff(self.bounds)
-        between = np.diff(np.eye(self.within), axis=0)
-        flow = strength * np.minimum(widths[:-1], widths[1:])[:, None] * between / widths
-        matrix = np.eye(self.chances.shape[1])
-        matrix[: self.within, : self.within] -= between.T @ flow
-        return matrix
+        between = strength * np.minimum(widths[:-1], widths[1:])
+        up, down = np.zeros((2, self.chances.shape[1] - 1))
+        up[: self.within - 1], down[: self.within - 1] = between / widths[:-1], between / widths[1:]
+        return Smoothing(up, down)
+
+
+class Smoothing(NamedTuple):
+    """A matrix with three diagonals."""
+
+    up: Floats
+    """The share of each cell that goes to the next."""
+    down: Floats
+    """The share of each cell but the first that goes to the one before."""
+
+    @property
+    def stays(self) -> Floats:
+        """The share of each cell that stays."""
+        return np.asarray(1 - np.append(self.up, 0) - np.append(0, self.down))
+
+    def __call__(self, values: Floats) -> Floats:
+        """Return what cells have after the exchange; of several columns, each on its own."""
+        result = (self.stays * values.T).T
+        result[1:] += (self.up * values[:-1].T).T
+        result[:-1] += (self.down * values[1:].T).T
+        return result
 
 
 class Smoothed(NamedTuple):
@@ -148,26 +169,35 @@ def fit(cells: Cells, channel: Channel, theta: Floats, n: float) -> Smoothed:
     return Smoothed(pi, strength, deviance)
 
 
-def _fixed_point(reporting: Floats, theta: Floats, smoothing: Floats) -> Floats:
+def _fixed_point(reporting: Floats, theta: Floats, smoothing: Smoothing) -> Floats:
     """Return the distribution that a step of EMS leaves as it is.
 
     Where λ is small the steps are, and there may be a million of them. So they are taken as the motion that they are:
     implicitly, over a time that grows as it comes to rest (pseudo-transient continuation), which ends as Newton's
-    method.
+    method. The matrix of each is one of three diagonals and one of as low a rank as there are categories.
     """
-    pi, time = np.full(reporting.shape[1], 1 / reporting.shape[1]), 1.0
+    from scipy import linalg
+
+    size, cells = reporting.shape
+    pi, time = np.full(cells, 1 / cells), 1.0
     for _ in range(_ROUNDS):
-        reported = reporting @ pi
+        reported = np.maximum(reporting @ pi, 1e-100)  # at λ = 1 what nobody reports is 0
         ratio = theta / reported
         factor = ratio @ reporting
-        motion = smoothing @ (pi * factor) - pi
+        motion = smoothing(pi * factor) - pi
         if np.abs(motion).sum() < _STILL:
             break
-        bend = np.diag(factor) - pi[:, None] * ((reporting * (ratio / reported)[:, None]).T @ reporting)
-        ahead = pi + np.linalg.solve((1 / time + 1) * np.eye(len(pi)) - smoothing @ bend, motion)
+        diagonals = np.zeros((3, cells))
+        diagonals[0, 1:], diagonals[2, :-1] = -smoothing.down * factor[1:], -smoothing.up * factor[:-1]
+        diagonals[1] = 1 + 1 / time - smoothing.stays * factor
+        right = np.column_stack([motion, smoothing(pi[:, None] * reporting.T)])
+        solved = linalg.solve_banded((1, 1), diagonals, right, check_finite=False)
+        weighted = (ratio / reported)[:, None] * reporting
+        inner = np.linalg.solve(np.eye(size) + weighted @ solved[:, 1:], weighted @ solved[:, 0])
+        ahead = pi + solved[:, 0] - solved[:, 1:] @ inner
         lifted = np.maximum(ahead, 0.3 * pi)  # from 0 EM never returns
         if (lifted - ahead).sum() < _LIFT:
-            pi, time = lifted / lifted.sum(), 4 * time
+            pi, time = lifted / lifted.sum(), min(4 * time, _LONG)
         else:  # too far: a plain step, which never is, and a shorter time
             pi, time = pi + motion, time / 4
     return pi

@@ -96,7 +96,7 @@ def estimate(
     waves = waves_in(reports, design, wave)
     wanted = figures_in(mean, quantile, correlate)
     if not tables and not wanted:
-        msg = "say what to estimate: tables of categories (-t), or --mean, --quantile and --correlate of numbers"
+        msg = "say what to estimate: tables of categories (--table), or --mean, --quantile and --correlate of numbers"
         raise DesignError(msg)
     if tables and wanted and destination.format == "csv":
         msg = "a CSV file holds tables or numbers; ask for -t and for --mean, --quantile or --correlate in two commands"
