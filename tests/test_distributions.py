@@ -86,7 +86,19 @@ def test_errors_of_the_mean_are_those_of_the_table(inference):
     found = BinnedDistribution(counts, design.channels[0], scale, inference=inference).mean()
     assert found.value == pytest.approx(table.unbiased @ scale.points)
     variance = scale.points @ table.covariance() @ scale.points
+    if inference == "finite":  # the table is of rounded numbers, and rounding is an error of the mean of the numbers
+        variance += table.unbiased @ scale.excess(scale.points, scale.points) / counts.n
     assert found.standard_error == pytest.approx(math.sqrt(variance))
+
+
+def test_finite_errors_have_the_rounding_in_them():
+    """With λ = 1, rounding is all there is: Σ (x − a)(b − x)/n², here of numbers in the middle of bins and near ends."""
+    scale = Scale((0, 10, 20, 30, 40), outside="clip")
+    x = np.linspace(0, 40, 4_001)
+    rounded = scale.codes(x, np.random.default_rng(1).integers(0, 2**32, x.size, dtype=np.uint32))
+    counts = lr.Counts.from_array(["x"], np.bincount(rounded, minlength=5))
+    found = BinnedDistribution(counts, Channel(5, 1.0), scale, inference="finite").mean()
+    assert found.standard_error == pytest.approx(math.sqrt(((x % 10) * (10 - x % 10)).sum()) / x.size, rel=1e-3)
 
 
 def test_weights_are_those_of_the_table():
@@ -244,10 +256,11 @@ def test_people_outside_are_no_part_of_a_covariance():
     assert found.standard_error == pytest.approx(centred.std() / math.sqrt((~far).sum()), rel=0.01)
 
 
-def test_one_bin_has_a_mean_but_no_variance():
-    found = made([1.0, 2.0, 9.0], Scale((0, 10), outside="clip"))
+@pytest.mark.parametrize("edges", [(0, 10), (0, 3, 6, 10)])
+def test_few_edges_have_a_mean_but_no_variance(edges):
+    found = made([1.0, 2.0, 9.0], Scale(edges, outside="clip"))
     assert 0 <= found.mean().value <= 10
-    with pytest.raises(lr.DataError, match="one bin says nothing of the variance of 'x'"):
+    with pytest.raises(lr.DataError, match=f"'x' has {len(edges) - 1} bins?, too few"):
         found.variance()
 
 

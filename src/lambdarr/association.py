@@ -342,6 +342,10 @@ def correlate(
         msg = f"scores must map some of these attributes to their numbers: {', '.join(part.names)}"
         raise DataError(msg)
     numbers = {attribute.name: numbers_of(attribute, given.get(attribute.name)) for attribute in part.attributes}
+    rounded = [a.name for a in part.attributes if a.scale is not None and a.scale.rounding == "random"]
+    if rounded and inference == "finite":
+        msg = f"finite errors of {rounded[0]!r} would leave out its rounding; take the population inference"
+        raise DataError(msg)
     tables = list(itertools.combinations(part.names, 2))
     by_wave = [tallied(wave.reports, wave.design, tables, wave.survey) for wave in waves]
     of_pairs = (
@@ -428,18 +432,23 @@ def numbers_of(attribute: Attribute, given: Any = None) -> Floats | None:
     A numerical attribute has the points of its scale: people outside its bounds, or without an answer, have no number,
     and covariances are those of the others.
     """
-    if attribute.scale is None or given is not None:
+    if attribute.scale is None:
         return scores_of(attribute, given)
+    if given is not None:
+        msg = f"scores of {attribute.name!r} must be left out: its scale says what its categories stand for"
+        raise DataError(msg)
     numbers = np.full(attribute.size, math.nan)
     numbers[attribute.scale.places] = attribute.scale.points
     return numbers
 
 
 def _excess(table: Estimate, axis: int) -> float:
-    """Return by how much the variance of an attribute's points exceeds that of the numbers behind them."""
+    """Return by how much the variance of an attribute's points exceeds that of the numbers behind them, if known."""
     scale = table.design.attributes[axis].scale
     if scale is None:
         return 0.0
+    if scale.hides_variance:
+        return math.nan
     return rounding_excess(scale, table.design.channels[axis], table.reported.sum(axis=1 - axis), table.independent)
 
 
@@ -498,7 +507,7 @@ def _moments(table: Estimate, first: Floats, second: Floats) -> tuple[Measure, M
     of_covariance = Measure(covariance, _error(table, known * (x * y - covariance) / total))
     points = float(rows @ x[:, 0] ** 2), float(columns @ y[0] ** 2)
     spreads = tuple(points[axis] - _excess(table, axis) for axis in range(2))
-    if min(spreads) <= 0:
+    if not all(spread > 0 for spread in spreads):  # or one is not known
         return of_covariance, UNKNOWN
     scale = math.sqrt(spreads[0] * spreads[1])
     value = covariance / scale

@@ -20,7 +20,7 @@ from lambdarr.errors import DataError
 from lambdarr.individuals import distribution_of_drawn
 from lambdarr.intervals import deviations
 from lambdarr.queries import Answer, Bounds
-from lambdarr.scales import number_of
+from lambdarr.scales import FEWEST_BINS, number_of
 from lambdarr.smoothing import Cells, fit
 from lambdarr.surveys import check_inference
 from lambdarr.tabulation import tally
@@ -211,16 +211,17 @@ class BinnedDistribution:
 
         Rounding adds to the variance, and middles of bins lack some: E[(x − a)(b − x)] between edges a and b, from 0
         to (b − a)²/4, and about (b − a)²/6; or the variance within a bin, about (b − a)²/12. This is taken from the
-        smooth histogram. Two edges alone say nothing of it, and the variance is refused.
+        smooth histogram. Few edges say next to nothing of it, and the variance is refused.
 
         Notes
         -----
         Equation (62) of docs/theory.md.
         """
-        if self.scale is not None and self.scale.bins == 1:
+        if self.scale is not None and self.scale.hides_variance:
+            bins = "1 bin" if self.scale.bins == 1 else f"{self.scale.bins} bins"
             msg = (
-                f"one bin says nothing of the variance of {self.counts.attributes[0]!r}: numbers in its middle and "
-                "numbers at both ends give the same reports; take two bins or more"
+                f"{self.counts.attributes[0]!r} has {bins}, too few to tell how much it varies: numbers in the middle of "
+                f"a bin and numbers at both its ends give the same reports; take {FEWEST_BINS} bins or more"
             )
             raise DataError(msg)
         mean, _ = self._ratio(self.points)
@@ -342,11 +343,21 @@ class BinnedDistribution:
     def _errors(self, functions: Floats) -> Floats:
         """Return the standard error of the unbiased mean of each function of the categories, eq. (61)."""
         worth = self._worth(functions)
-        if self.inference == "finite":
-            variances = (worth**2 - self._worth(functions**2)) @ self._squares
+        if self.inference == "finite":  # what the numbers' own squares are, rounding apart, is no error
+            own = functions**2 - self._rounding(functions)
+            variances = (worth**2 - self._worth(own)) @ self._squares
         else:
             variances = (worth - (worth @ self._theta)[..., None]) ** 2 @ self._squares
         return np.asarray(np.sqrt(np.maximum(variances, 0)))
+
+    def _rounding(self, functions: Floats) -> Floats:
+        """Return what rounding at random adds to the square of each function of the categories."""
+        added = np.zeros_like(functions)
+        if self.scale is not None:
+            size = self.scale.size
+            for function, row in zip(np.atleast_2d(functions), np.atleast_2d(added), strict=True):
+                row[:size] = self.scale.excess(function[:size], function[:size])
+        return added
 
     def _ratio_of(self, function: Floats) -> tuple[float, Floats]:
         """Return the mean of a function that is 0 outside, among people within the bounds, and its influence."""

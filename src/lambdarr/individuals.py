@@ -521,5 +521,16 @@ def column_of(table: Reports, design: Design, name: str, scores: Any) -> Column 
     """Return a column to relate: drawn, public, or an attribute by its scores; None if it has none."""
     if name not in table.codes:
         return table.numbers[name]
-    numbers = scores_of(design.select([name]).attributes[0], scores)
+    attribute = design.select([name]).attributes[0]
+    if attribute.scale is not None and attribute.scale.rounding == "random":
+        raise rounded_beside_drawn(name)
+    numbers = scores_of(attribute, scores)
     return None if numbers is None else Scores(table.codes[name], numbers, design.by_name[name])
+
+
+def rounded_beside_drawn(name: str) -> DataError:
+    """Return why a number that is rounded at random cannot be related to a drawn column."""
+    return DataError(
+        f"{name!r} is rounded at random, which is not undone beside a drawn column; put it into bins "
+        "(rounding='none'), or draw it over the individuals too"
+    )

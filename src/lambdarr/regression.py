@@ -19,7 +19,7 @@ from lambdarr.drawnsquares import fitted_with_drawn
 from lambdarr.errors import DataError
 from lambdarr.fitting import LinearEquations, LogitEquations
 from lambdarr.formulas import Formula, predictors_of
-from lambdarr.individuals import check_alike, check_plain, undone
+from lambdarr.individuals import check_alike, check_plain, rounded_beside_drawn, undone
 from lambdarr.intervals import deviations
 from lambdarr.logits import probabilities
 from lambdarr.records import Data, frame_of
@@ -335,7 +335,7 @@ def regress(
         msg = f"attribute {outcome.attribute!r} is on both sides of the formula"
         raise DataError(msg)
     _check_observed(data, outcome)
-    _check_rounded(data, columns.attributes, family, inference)
+    _check_rounded(data, columns.attributes, family, inference, drawn=bool(drawn))
     chosen: Method = method or "moments"
     fitted: Fitted | Fit
     if drawn:
@@ -368,19 +368,21 @@ def regress(
     )
 
 
-def _check_rounded(data: Data, predictors: Iterable[str], family: Family, inference: Inference) -> None:
+def _check_rounded(data: Data, predictors: Iterable[str], family: Family, inference: Inference, *, drawn: bool) -> None:
     """Refuse what random rounding does not allow: its noise is not undone by the channel alone."""
     rounded = [name for name, scale in data.scales.items() if scale.rounding == "random"]
     if rounded and inference == "finite":
         msg = f"finite errors of {rounded[0]!r} would leave out its rounding; take the population inference"
         raise DataError(msg)
+    if rounded and drawn:
+        raise rounded_beside_drawn(rounded[0])
     if (names := [name for name in rounded if name in predictors]) and family != "linear":
         msg = (
             f"{names[0]!r} is rounded at random, which a {family} regression cannot undo in a predictor; regress "
             "linearly, or collect it in bins (rounding='none')"
         )
         raise DataError(msg)
-    if few := [name for name in names if data.scales[name].bins < FEWEST_BINS]:
+    if few := [name for name in names if data.scales[name].hides_variance]:
         bins = data.scales[few[0]].bins
         msg = (
             f"{few[0]!r} has {bins} bins, too few to tell how much it varies, which a predictor has to; take "

@@ -113,6 +113,11 @@ class Scale:
         return self.outside == "count"
 
     @property
+    def hides_variance(self) -> bool:
+        """Whether rounding leaves it open how much the numbers vary."""
+        return self.rounding == "random" and self.bins < FEWEST_BINS
+
+    @property
     def size(self) -> int:
         """Number of categories."""
         return self.inside + 2 * self.counts_outside
