@@ -92,7 +92,7 @@ def test_errors_of_the_mean_are_those_of_the_table(inference):
 
 
 def test_finite_errors_have_the_rounding_in_them():
-    """With λ = 1, rounding is all there is: Σ (x − a)(b − x)/n², here of numbers in the middle of bins and near ends."""
+    """With λ = 1, rounding is all there is: Σ (x − a)(b − x)/n², here of numbers all over the bins."""
     scale = Scale((0, 10, 20, 30, 40), outside="clip")
     x = np.linspace(0, 40, 4_001)
     rounded = scale.codes(x, np.random.default_rng(1).integers(0, 2**32, x.size, dtype=np.uint32))

@@ -409,3 +409,30 @@ def test_regressions_that_rounding_does_not_allow_are_refused(formula, bins, opt
     truths = pa.table({"paid": np.linspace(0, 10, 100), "sex": ["F", "M"] * 50})
     with pytest.raises(lr.DataError, match=match):
         lr.regress(formula, lr.randomize(truths, design, rng=lr.SeededWords(1)), design, **options)
+
+
+# Audits.
+
+
+def test_examples_become_their_category_for_certain():
+    for scale in (BINS, EDGES, DAYS, lr.Scale((0, 1, 5), unit="integer", rounding="none", outside="clip")):
+        for word in (0, WORDS - 1):
+            drawn = np.full(scale.size, word, dtype=np.uint32)
+            assert scale.codes(np.array(scale.examples, dtype=float), drawn).tolist() == list(range(scale.size))
+
+
+@pytest.mark.parametrize("mode", ["table", "file", "record", "client"])
+def test_measured_audit_of_numbers(mode):
+    found = lr.measure(DESIGN, draws=20_000, mode=mode)
+    assert found.passed, found.reason
+    assert found.joint.bound <= DESIGN.epsilon
+
+
+def test_measured_audit_finds_a_client_that_forgets_to_randomize_numbers():
+    def forgets(records):
+        reports = [lr.randomize_record(record, DESIGN) for record in records]
+        for record, report in zip(records, reports, strict=True):
+            report["age"] = BINS.labels[BINS.codes(np.array([float(record["age"])]), None)[0]]
+        return reports
+
+    assert not lr.measure(DESIGN, forgets, draws=5_000).passed

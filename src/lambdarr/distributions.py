@@ -220,7 +220,7 @@ class BinnedDistribution:
         if self.scale is not None and self.scale.hides_variance:
             bins = "1 bin" if self.scale.bins == 1 else f"{self.scale.bins} bins"
             msg = (
-                f"{self.counts.attributes[0]!r} has {bins}, too few to tell how much it varies: numbers in the middle of "
+                f"{self.counts.attributes[0]!r} has {bins}, too few to tell how much it varies: numbers amid "
                 f"a bin and numbers at both its ends give the same reports; take {FEWEST_BINS} bins or more"
             )
             raise DataError(msg)

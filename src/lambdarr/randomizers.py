@@ -23,6 +23,7 @@ from lambdarr.endpoints import name_of, posted
 from lambdarr.errors import DataError, DesignError, LambdarrError
 from lambdarr.randomization import randomize, randomize_file, randomize_record
 from lambdarr.sampling import source_of_words
+from lambdarr.scales import written
 from lambdarr.sinks import write_file
 from lambdarr.sources import ENCODED, open_source
 
@@ -177,6 +178,9 @@ def _endpoint(address: str, design: Design) -> Randomizer:
 def _table(design: Design, truths: Sequence[Codes], *, encoded: bool, as_text: bool = False) -> pa.Table:
     columns = {}
     for attribute, codes in zip(design.attributes, truths, strict=True):
+        if attribute.scale is not None:
+            columns[attribute.name] = _numbers(attribute, as_text=as_text).take(pa.array(codes))
+            continue
         kind = arrow_type(attribute)
         if as_text:
             kind = pa.string()
@@ -187,11 +191,29 @@ def _table(design: Design, truths: Sequence[Codes], *, encoded: bool, as_text: b
 
 
 def _records(design: Design, truths: Sequence[Codes]) -> list[dict[str, Any]]:
-    columns = [
-        [attribute.values[code] for code in codes.tolist()]
-        for attribute, codes in zip(design.attributes, truths, strict=True)
-    ]
+    answers = [_answers(attribute) for attribute in design.attributes]
+    columns = [[of[code] for code in codes.tolist()] for of, codes in zip(answers, truths, strict=True)]
     return [dict(zip(design.names, answers, strict=True)) for answers in zip(*columns, strict=True)]
+
+
+def _answers(attribute: Attribute) -> tuple[Any, ...]:
+    """Return an answer for each code; of numbers, those that become its category for certain."""
+    if attribute.scale is None:
+        return attribute.values
+    unit = attribute.scale.unit
+    numbers = [written(number, unit) if unit == "date" else number for number in attribute.scale.examples]
+    return (*numbers, None) if attribute.has_missing_category else tuple(numbers)
+
+
+def _numbers(attribute: Attribute, *, as_text: bool) -> pa.Array:
+    """Return the answers of a numerical attribute as a column."""
+    answers = _answers(attribute)
+    if as_text:
+        return pa.array([attribute.missing if answer is None else str(answer) for answer in answers])
+    assert attribute.scale is not None
+    if attribute.scale.unit == "date":
+        return pa.array(answers, pa.string()).cast(pa.date32())
+    return pa.array(answers, pa.float64())
 
 
 # What randomizers give → codes.

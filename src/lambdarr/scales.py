@@ -139,6 +139,14 @@ class Scale:
         return middles
 
     @property
+    def examples(self) -> tuple[float, ...]:
+        """A number for each category that becomes it for certain: an edge, the start of a bin, one outside."""
+        edges = self.edges
+        inside = edges if self.rounding == "random" else edges[:-1]
+        width = edges[-1] - edges[0]
+        return (edges[0] - width, *inside, edges[-1] + width) if self.counts_outside else inside
+
+    @property
     def scores(self) -> Floats:
         """The number of every category, for products of attributes: outside, that of the bound."""
         points = self.points
