@@ -332,7 +332,7 @@ def main():
         "Nearly all wages are in the lowest tenth of their bounds, which a rule that sees no data cannot know:",
         "narrower public bounds, with those above counted, are the remedy. A quarter of all incomes is one number, the",
         "top code, and the 90 % quantile is in that heap: its error is small whatever the bins. Heights and weights",
-        "are heaped on inches and pounds: at large ε it is luck where edges fall between these, and which number is best.",
+        "are heaped on inches and pounds: at large ε it is luck where edges fall between these.",
         "",
         "The rule was settled while looking at these columns. Others, which were not looked at before:",
         "",
