@@ -360,8 +360,8 @@ def main():
         f"Percent of {COVERED:,} files, whose standard error is 0.7. Mean: with the bins for means; quantiles: with "
         "those for quantiles. Any shape: `interval(shape='any')`,",
         "which supposes nothing of how people are spread within bins. Quantiles allow for heaps within bins (theory,",
-        "(64)): more than is needed at large ε, and too little where most people are in one bin (wage), the quantile is",
-        "in a heap of a quarter of them (income), or bins are few and wide (weight at ε = 0.5).",
+        "(64)): more than is needed at large ε, and too little where most people are in one bin (wage), the quantile",
+        "is in a heap of a quarter of them (income), or bins are few and wide (weight at ε = 0.5).",
         "",
         *heading("column", "ε", "mean", "median", "90 %", "median, any shape", "90 %, any shape", "bins"),
     ]
