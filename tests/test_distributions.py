@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import lambdarr as lr
-from lambdarr import association, distributions, kronecker, smoothing
+from lambdarr import association, kronecker, smoothing
 from lambdarr.channel import Channel
 from lambdarr.distributions import BinnedDistribution
 from lambdarr.scales import Scale
@@ -309,4 +309,3 @@ def test_the_allowance_for_shape_vanishes_with_fine_bins():
         sizes.append(found._shape_errors(functions + 0.5 * found._inside).max() / found._errors(functions).max())
     assert sizes[0] > 1
     assert sizes[1] < 0.5
-    assert distributions.CLUMPS == 40

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 Shape = Literal["smooth", "any"]
 
 CLUMPS = 40
-"""How many places the people of one category are taken to stand at, where their spread within it matters: fewer, and
-the share of them below a number is surer than it should be. Measured over typical shapes and real columns."""
+"""How many places the people of one category are taken to stand at, where their spread within it matters: the fewer,
+the less is known of the share of them below a number. A judgement, by what intervals cover on real columns."""
 
 
 class Outside(NamedTuple):
@@ -298,7 +298,7 @@ class BinnedDistribution:
         >>> counts = Counts.from_array(["age"], [300, 500, 200])
         >>> scale = Scale((0, 30, 60, 90), rounding="none", outside="clip")
         >>> BinnedDistribution(counts, Channel(3, 0.8), scale).quantile(0.5).value
-        41.6
+        41.2
         """
         if isinstance(share, bool) or not isinstance(share, int | float | np.floating) or not 0 < share < 1:
             msg = f"the share of a quantile must be between 0 and 1, got {share!r}; 0.5 is the median"
