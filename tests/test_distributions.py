@@ -216,8 +216,7 @@ def test_intervals_cover():
         lower, upper = found.quantile(0.5).interval(shape="any")
         sure += lower <= truths[0.5] <= upper
     assert_plausible([binomial(hits[name], files, 0.95) for name in ("mean", "variance")])
-    assert min(hits[0.5], hits[0.9]) / files > 0.92
-    assert max(hits[0.5], hits[0.9]) / files < 0.99
+    assert min(hits[0.5], hits[0.9]) / files > 0.93  # how people are spread within bins is allowed for
     assert sure / files > 0.97
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import lambdarr as lr
 from lambdarr import client
-from lambdarr.scales import equal_edges, read_numbers, written
+from lambdarr.scales import read_numbers, spaced_edges, written
 from tests.files import write
 from tests.statistics import assert_plausible, chi_square
 from tests.test_designs import SCHEMA
@@ -21,7 +21,7 @@ from tests.test_designs import SCHEMA
 WORDS = 2**32
 BINS = lr.Scale((0, 10, 20, 60), rounding="none")
 EDGES = lr.Scale((0, 10, 20, 60), rounding="random", outside="clip")
-DAYS = lr.Numeric("born", "1950-01-01", "2000-01-01", bins=5, target="histogram", outside="refuse").scale()
+DAYS = lr.Numeric("born", "1950-01-01", "2000-01-01", bins=5, rounding="none", outside="refuse").scale()
 DESIGN = lr.design(
     [lr.Attribute.on("age", BINS), lr.Attribute.on("paid", EDGES, missing="NA"), lr.Attribute.on("born", DAYS)],
     lam=0.5,
@@ -78,7 +78,7 @@ def test_points_of_whole_numbers_are_the_middle_of_those_in_the_bin():
 
 
 def test_labels_are_the_numbers_themselves():
-    edges = equal_edges(0, 1, 3, "number")
+    edges = spaced_edges(0, 1, 3, "number")
     assert lr.Scale(edges).labels[1:-1] == ("0", "0.333333333333", "0.666666666667", "1")
     assert lr.Scale(edges).edges[1] == 0.333333333333
     assert written(-1, "date") == "1969-12-31"

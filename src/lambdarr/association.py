@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 MOST_CELLS = 2_500
 """Cells of a pair's table above which its covariance matrix is not formed, and V and mutual information not given."""
 
+_CLEAR = 3.0  # standard errors by which a variance has to be above 0 before anything is divided by it
 _SMALL = 0.2  # standard error of a correlation from which noise rules, and Fisher's scale only stretches it
 
 
@@ -507,7 +508,8 @@ def _moments(table: Estimate, first: Floats, second: Floats) -> tuple[Measure, M
     of_covariance = Measure(covariance, _error(table, known * (x * y - covariance) / total))
     points = float(rows @ x[:, 0] ** 2), float(columns @ y[0] ** 2)
     spreads = tuple(points[axis] - _excess(table, axis) for axis in range(2))
-    if not all(spread > 0 for spread in spreads):  # or one is not known
+    errors = _error(table, known * (x**2 - points[0]) / total), _error(table, known * (y**2 - points[1]) / total)
+    if not all(spread > _CLEAR * error for spread, error in zip(spreads, errors, strict=True)):  # or one is not known
         return of_covariance, UNKNOWN
     scale = math.sqrt(spreads[0] * spreads[1])
     value = covariance / scale

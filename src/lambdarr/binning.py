@@ -146,7 +146,10 @@ def predicted(scale: Scale, channel: Channel, n: int, target: str) -> float:
 
 
 class Shape(NamedTuple):
-    """A distribution between the bounds, at ``_GRID`` places from one to the other."""
+    """A distribution between the bounds, at ``_GRID`` places from one to the other.
+
+    A place is the share of the bins that are below it, so where edges are spaced by ratio, it is on a log scale.
+    """
 
     function: Floats
     """The distribution function."""
@@ -179,11 +182,9 @@ def typical_shapes() -> tuple[Shape, ...]:
 
 
 def _error(shape: Shape, scale: Scale, channel: Channel, n: int, target: str) -> float:
-    x = np.linspace(0, 1, _GRID)
-    low, high = scale.edges[0], scale.edges[-1]
     if target == "mean":
-        points = (scale.points - low) / (high - low)
-        return _error_of_mean(shape, scale, points, channel, n)
+        return _error_of_mean(shape, scale, channel, n)
+    x = np.linspace(0, 1, _GRID)
     bias = _lost(shape, scale)
     variance = _noise(shape, scale, channel, n)
     if target == "ranges":
@@ -199,9 +200,11 @@ def _error(shape: Shape, scale: Scale, channel: Channel, n: int, target: str) ->
     return math.sqrt(float(at.mean()))
 
 
-def _error_of_mean(shape: Shape, scale: Scale, points: Floats, channel: Channel, n: int) -> float:
-    """Return the standard error of the mean, and of bins their middles' error: eq. (66)."""
-    x = np.linspace(0, 1, _GRID)
+def _error_of_mean(shape: Shape, scale: Scale, channel: Channel, n: int) -> float:
+    """Return the standard error of the mean, and of bins their middles' error, as shares of the range: eq. (66)."""
+    low, high = scale.edges[0], scale.edges[-1]
+    points = (scale.points - low) / (high - low)
+    x = np.interp(np.linspace(0, 1, _GRID), _edges(scale), (np.array(scale.edges) - low) / (high - low))
     shares = np.diff(shape.function)
     middles = (x[:-1] + x[1:]) / 2
     pi = _categories(shape, scale)
@@ -231,8 +234,8 @@ def _categories(shape: Shape, scale: Scale) -> Floats:
 
 
 def _edges(scale: Scale) -> Floats:
-    edges = np.array(scale.edges, dtype=np.float64)
-    return np.asarray((edges - edges[0]) / (edges[-1] - edges[0]))
+    """Return where the edges are among the places: evenly spaced, whatever their widths."""
+    return np.linspace(0, 1, scale.bins + 1)
 
 
 def _noise(shape: Shape, scale: Scale, channel: Channel, n: int) -> Floats:

@@ -32,6 +32,7 @@ Unit = Literal["number", "integer", "date", "duration"]
 Rounding = Literal["random", "none"]
 Outside = Literal["count", "clip", "refuse"]
 Target = Literal["mean", "quantiles", "ranges", "histogram"]
+Spacing = Literal["equal", "log"]
 Number = float | int | str | datetime.date | datetime.timedelta
 
 OUTSIDE = -1
@@ -39,6 +40,8 @@ OUTSIDE = -1
 
 FEWEST_BINS = 4
 """Bins below which nobody knows how numbers fill them, and so how much a number that is rounded at random varies."""
+
+_WIDE = 100  # the ratio of bounds from which most numbers are taken to be far nearer to the lower one
 
 _EPOCH = datetime.date(1970, 1, 1)
 _WORDS = 2.0**32
@@ -291,15 +294,17 @@ def _tidy(edge: float) -> float:
     return float(f"{float(edge):.{_DIGITS}g}")
 
 
-def equal_edges(low: float, high: float, bins: int, unit: Unit) -> tuple[float, ...]:
-    """Return the edges of bins of the same width; of whole numbers, as nearly as they can be.
+def spaced_edges(low: float, high: float, bins: int, unit: Unit, spacing: Spacing = "equal") -> tuple[float, ...]:
+    """Return the edges of bins of the same width, or of the same ratio; of whole numbers, as nearly as they can be.
 
     Examples
     --------
-    >>> equal_edges(0, 120, 4, "number"), equal_edges(0, 10, 4, "integer")
+    >>> spaced_edges(0, 120, 4, "number"), spaced_edges(0, 10, 4, "integer")
     ((0.0, 30.0, 60.0, 90.0, 120.0), (0.0, 2.0, 5.0, 8.0, 10.0))
+    >>> spaced_edges(1, 1_000, 3, "number", "log")
+    (1.0, 10.0, 100.0, 1000.0)
     """
-    edges = np.linspace(low, high, bins + 1)
+    edges = np.linspace(low, high, bins + 1) if spacing == "equal" else np.geomspace(low, high, bins + 1)
     if unit in ("integer", "date"):
         edges = np.unique(np.round(edges))
     return tuple(float(edge) for edge in edges)
@@ -413,13 +418,17 @@ class Numeric:
         Public bounds, known before any answer is. None takes them from the table that is designed for, which must then
         be declared public.
     bins : int or "auto"
-        Number of bins of equal width, or the number with the least predicted error for ``target``.
+        Number of bins, or the number with the least predicted error for ``target``.
+    spacing : {"equal", "log"}, optional
+        Whether bins have the same width or the same ratio of their edges. By default "log" where ``high`` is a hundred
+        times ``low`` or more, as for wages: most numbers are then near the lower bound.
     edges : iterable, optional
         The edges themselves, instead of bounds and a number of bins.
     target : {"mean", "quantiles", "ranges", "histogram"}
         What is to be estimated.
     rounding : {"random", "none"}, optional
-        As for ``Scale``; by default random for means, none otherwise.
+        As for ``Scale``; by default random, so that means and relations are unbiased, and quantiles do not depend on
+        where edges fall.
     outside : {"count", "clip", "refuse"}
         As for ``Scale``.
     unit : {"number", "integer", "date", "duration"}, optional
@@ -444,6 +453,7 @@ class Numeric:
     unit: Unit | None = None
     missing: str | None = None
     missing_is_public: bool = False
+    spacing: Spacing | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
@@ -455,6 +465,7 @@ class Numeric:
             ("rounding", self.rounding or "none", get_args(Rounding)),
             ("outside", self.outside, get_args(Outside)),
             ("unit", self.unit or "number", get_args(Unit)),
+            ("spacing", self.spacing or "equal", get_args(Spacing)),
         ):
             if value not in known:
                 msg = f"{name} {where} must be one of {', '.join(known)}, got {value!r}"
@@ -474,6 +485,9 @@ class Numeric:
             raise DesignError(msg)
         if self.low is not None and not self.bounds[0] < self.bounds[1]:
             msg = f"low {where} must be less than high, got {self.low} and {self.high}; give them the other way round"
+            raise DesignError(msg)
+        if self.spacing == "log" and self.low is not None and self.bounds[0] <= 0:
+            msg = f"spacing {where} must be 'equal', as low is not above 0: the ratio of edges would have no end"
             raise DesignError(msg)
         if self.edges is not None:
             self.scale()  # which says what is wrong with them
@@ -495,8 +509,15 @@ class Numeric:
 
     @property
     def rounded(self) -> Rounding:
-        """The rounding: as given, or what suits the target."""
-        return self.rounding or ("random" if self.target == "mean" else "none")
+        """The rounding: as given, or at random."""
+        return self.rounding or "random"
+
+    @property
+    def spaced(self) -> Spacing:
+        """The spacing: as given, or what the bounds suggest."""
+        low, high = self.bounds
+        wide = self.measured_in != "date" and 0 < low <= high / _WIDE
+        return self.spacing or ("log" if wide else "equal")
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -527,7 +548,7 @@ class Numeric:
             else:
                 count = bins if bins is not None else self.bins
                 assert isinstance(count, int)
-                edges = equal_edges(*self.bounds, count, unit)
+                edges = spaced_edges(*self.bounds, count, unit, self.spaced)
             return Scale(edges, unit, self.rounded, self.outside)
         except DesignError as error:
             msg = f"numerical attribute {self.name!r}: {error}"

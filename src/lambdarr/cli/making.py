@@ -115,6 +115,7 @@ def design(
             metavar="NAME:LOW:HIGH[:KEY=X]",
             help="A column of numbers, dates or durations (seconds), its public bounds, then bins=auto or a number, "
             "target=mean, quantiles, ranges or histogram, outside=count, clip or refuse, rounding=random or none, "
+            "spacing=equal or log, "
             "unit=number, integer, date or duration. Repeatable.",
         ),
     ] = None,

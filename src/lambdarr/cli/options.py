@@ -172,7 +172,7 @@ def numeric_in(texts: list[str]) -> list[Any]:
         name, *parts = text.split(":")
         bounds = [part for part in parts if "=" not in part]
         options: dict[str, Any] = dict(part.split("=", 1) for part in parts if "=" in part)
-        unknown = set(options) - {"bins", "edges", "target", "rounding", "outside", "unit", "missing"}
+        unknown = set(options) - {"bins", "edges", "target", "rounding", "outside", "unit", "spacing", "missing"}
         if not name or unknown or len(bounds) not in (0, 2):
             wrong = f"; there is no {sorted(unknown)[0]!r}" if unknown else ""
             msg = f"--numeric must be {form}, got {text!r}{wrong}"
