@@ -6,6 +6,7 @@ of reports are then taken from it, in whatever sizes the rest of the table is st
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -143,7 +144,7 @@ def _checked(column: pa.Array, drawn: Drawn, *, is_text: bool) -> _Column:
 
 
 def numbers_of_text(column: pa.Array, name: str, missing: str) -> pa.Array:
-    """Return a text file's column as integers or numbers if it holds any; other texts stay texts."""
+    """Return a text file's column as integers, numbers, dates or times if that is what it holds; texts stay texts."""
     given = pc.if_else(pc.equal(column, missing), pa.scalar(None, pa.string()), column)
     numbers = pc.match_substring_regex(given, _NUMBER)
     if pc.all(numbers).as_py() is not False:
@@ -153,7 +154,7 @@ def numbers_of_text(column: pa.Array, name: str, missing: str) -> pa.Array:
             except pa.ArrowInvalid:
                 continue
     if not pc.any(numbers).as_py():
-        return given
+        return _dates_of_text(given)
     row = pc.index(pc.fill_null(numbers, True), False).as_py()
     if pc.match_substring_regex(given.slice(row, 1), _NO_NUMBER)[0].as_py():
         msg = f"drawn column {name!r} holds nan or an infinite number, first at row {row + 1:,}; correct it"
@@ -163,6 +164,13 @@ def numbers_of_text(column: pa.Array, name: str, missing: str) -> pa.Array:
             "value is written (missing)"
         )
     raise DataError(msg)
+
+
+def _dates_of_text(given: pa.Array) -> pa.Array:
+    for kind in (pa.date32(), pa.timestamp("us")):
+        with contextlib.suppress(pa.ArrowInvalid):
+            return given.cast(kind)
+    return given
 
 
 def _is_constant(column: pa.Array, *, ignoring_nulls: bool) -> bool:

@@ -106,6 +106,13 @@ class Scale:
         return len(self.edges) - 1
 
     @property
+    def spacing(self) -> Literal["equal", "other"]:
+        """Whether all bins have the same width, but for the rounding of their edges."""
+        widths = np.diff(np.array(self.edges, dtype=np.float64))
+        slack = 1 if self.unit in ("integer", "date") else 1e-9 * (self.edges[-1] - self.edges[0])
+        return "equal" if widths.max() - widths.min() <= slack else "other"
+
+    @property
     def inside(self) -> int:
         """Number of categories within the bounds: the bins, or the edges that numbers are rounded to."""
         return self.bins + (self.rounding == "random")

@@ -54,7 +54,7 @@ def estimate(
     correlate: Annotated[
         list[str] | None, typer.Option(metavar="A,B", help="Correlation of numerical attributes. Repeatable.")
     ] = None,
-    scores: ScoreOption = None,
+    score: ScoreOption = None,
     method: Annotated[
         MethodChoice | None,
         typer.Option(
@@ -110,7 +110,7 @@ def estimate(
         level=level,
         inference=inference.value,
         weights=weights,
-        scores=numbers_in("score", scores or []),
+        scores=numbers_in("score", score or []),
     )
     # a name may hold a comma: the whole text is tried before its parts
     asked = [[text] if text in waves[0][1].names else names_in(text) for text in tables or []]
@@ -140,6 +140,7 @@ def estimate(
     )
     for table in found:
         warn(shown.estimate_warning(table))
+    warn(numbers.lost_sentence(figures))
 
 
 def _method(method: MethodChoice | None, interaction: list[str] | None, *, simplex: bool) -> Any:

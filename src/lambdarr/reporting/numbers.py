@@ -37,11 +37,17 @@ def scale_sentences(design: Design) -> Iterator[str]:
 
 
 def _scale_text(scale: Scale) -> str:
-    low, high = written(scale.edges[0], scale.unit), written(scale.edges[-1], scale.unit)
+    low, high = (_bound(edge, scale) for edge in (scale.edges[0], scale.edges[-1]))
     bins = _bins(scale.bins)
     what = {"date": "dates", "duration": "seconds"}.get(scale.unit, "numbers")
+    even = "" if scale.spacing == "equal" else " that are not of the same width"
     how = f"rounded at random to the {scale.inside} edges of {bins}" if scale.rounding == "random" else f"in {bins}"
+    how += even
     return f"{what} from {low} to {high}, {how}; {_OUTSIDE[scale.outside]}"
+
+
+def _bound(edge: float, scale: Scale) -> str:
+    return written(edge, scale.unit) if scale.unit == "date" else f"{edge:,.10g}"
 
 
 def _bins(count: int) -> str:
@@ -56,6 +62,8 @@ def _binning_sentence(binning: Binning) -> str:
     more = [bins for bins in tried if bins >= 2 * chosen][:1]
     beside = ", ".join(f"{_bins(bins)} {tried[bins]:.2%}" for bins in (*fewer, *more))
     of = "of all people, at worst" if binning.target == "ranges" else "of the range"
+    if binning.target in ("quantiles", "histogram") and binning.scale.spacing != "equal":
+        of += " (on the scale of its bins, which is not even)"
     kind = {"mean": "mean", "quantiles": "median and 90 % quantile", "ranges": "shares below a number"}
     return (
         f"{binning.name} has {_bins(chosen)} because of {binning.n:,} respondents and its "
@@ -135,7 +143,26 @@ def figures_table(rows: Sequence[dict[str, Any]], level: float) -> Table:
 
 
 def _shown(value: float | str) -> str:
-    return value if isinstance(value, str) else f"{value:.5g}"
+    if isinstance(value, str):
+        return value
+    if math.isnan(value):
+        return "–"
+    return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.5g}"
+
+
+def lost_sentence(rows: Sequence[dict[str, Any]]) -> str | None:
+    """Return which correlations are not given, and why; None if all are."""
+    lost = [f"{row['attribute']} ({row['measure']})" for row in rows if _is_lost(row["value"])]
+    if not lost:
+        return None
+    return (
+        f"noise hides how much one of the two varies, or its bins do not tell, so there is no {', '.join(lost)}; it "
+        "takes more reports, a larger λ or more bins"
+    )
+
+
+def _is_lost(value: float | str) -> bool:
+    return not isinstance(value, str) and math.isnan(value)
 
 
 def as_date(days: float) -> str | float:
