@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -108,12 +109,22 @@ def figure_rows(
             scale = None if name not in design.names else design.select([name]).attributes[0].scale
             if scale is not None and scale.unit == "date":  # the error stays in days
                 value, ends = as_date(value), tuple(as_date(end) for end in ends)
+            value, error, *ends = (_plain(number) for number in (value, error, *ends))
         lower, upper = ends
         rows.append({
             "attribute": name, "measure": what, "value": value, "standard_error": error, "lower": lower,
             "upper": upper, "n": n,
         })  # fmt: skip
     return rows
+
+
+def _plain(value: Any) -> float | str:
+    """Return a date or time as ISO text, and a duration as days, which are what errors of dates are in."""
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    if isinstance(value, datetime.timedelta):
+        return value.total_seconds() / 86_400
+    return value if isinstance(value, str) else float(value)
 
 
 def figure_values(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -162,7 +173,7 @@ def lost_sentence(rows: Sequence[dict[str, Any]]) -> str | None:
 
 
 def _is_lost(value: float | str) -> bool:
-    return not isinstance(value, str) and math.isnan(value)
+    return isinstance(value, float) and math.isnan(value)
 
 
 def as_date(days: float) -> str | float:
