@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from lambdarr.scales import Scale
 
 _HEADINGS = ("attribute", "measure", "estimate", "std. error", "interval")
+_DAY = 86_400.0
 _OUTSIDE = {
     "count": "numbers outside are counted as such",
     "clip": "numbers outside are taken for the bound",
@@ -89,6 +90,7 @@ def figure_rows(
     distributions: dict[str, Any] = {}
     rows: list[dict[str, Any]] = []
     value: Any
+    error: Any
     ends: Any
     for name, measure, more in wanted:
         if measure == "correlation":
@@ -109,7 +111,8 @@ def figure_rows(
             scale = None if name not in design.names else design.select([name]).attributes[0].scale
             if scale is not None and scale.unit == "date":  # the error stays in days
                 value, ends = as_date(value), tuple(as_date(end) for end in ends)
-            value, error, *ends = (_plain(number) for number in (value, error, *ends))
+            unit = _DAY if isinstance(value, datetime.date) else 1.0
+            value, error, *ends = (_plain(number, unit) for number in (value, error, *ends))
         lower, upper = ends
         rows.append({
             "attribute": name, "measure": what, "value": value, "standard_error": error, "lower": lower,
@@ -118,12 +121,12 @@ def figure_rows(
     return rows
 
 
-def _plain(value: Any) -> float | str:
-    """Return a date or time as ISO text, and a duration as days, which are what errors of dates are in."""
+def _plain(value: Any, unit: float) -> float | str:
+    """Return a date or time as ISO text, and a duration as seconds; or as days, where it is the error of a date."""
     if isinstance(value, datetime.date):
         return value.isoformat()
     if isinstance(value, datetime.timedelta):
-        return value.total_seconds() / 86_400
+        return value.total_seconds() / unit
     return value if isinstance(value, str) else float(value)
 
 
