@@ -937,6 +937,9 @@ def test_plan_says_margins_numbers_and_protection(design_path, design):
     assert run(*plan, 5_000).stdout.startswith("With 5,000 respondents, tables of up to 3 attributes are worth")
     assert json.loads(run(*plan, 1, "--json").stdout) == {"n": 1, "readable_order": 0}
     assert "1 respondent: " in run(*plan, 1, "-t", "sex").stdout
+    commas = design_path.with_name("commas.json")
+    lr.design({"c,d": ["x", "y"]}, lam=0.5).save(commas)
+    assert "the widest cell of c,d ± " in run("plan", commas, "-n", 5_000, "-t", "c,d").stdout
 
 
 @pytest.mark.parametrize(
@@ -950,6 +953,9 @@ def test_plan_says_margins_numbers_and_protection(design_path, design):
         (["-n", 9, "--where", "sex=F", "--versus", "vote=left"], "--versus needs --given"),
         (["-n", 9, "-t", "sex", "--score", "sex=1,2"], "--score goes with --correlate"),
         (["-n", 9, "-o", "made.json"], "give both -n and --margin"),
+        (["-n", 9, "-t", "sex", "-t", "vote"], "-t is given 2 times, and a plan is for one table"),
+        (["-n", 9, "-t", ""], "-t must name the attributes of a table as a,b, got ''; the design has: sex"),
+        (["-n", 9, "-t", "sex,sex"], "'sex' is in the table twice"),
         (["-n", 9, "--correlate", "sex,vote"], "'vote' has no numbers to correlate; give its categories scores"),
     ],
 )

@@ -91,7 +91,7 @@ class Together:
     worst_posterior: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Shuffled:
     """The ε of a record whose report is shuffled among others, so that nobody knows whose is whose.
 
@@ -111,6 +111,10 @@ class Shuffled:
     reports: int
     delta: float
     reason: str
+
+    def __repr__(self) -> str:
+        gained = f": nothing gained, {self.reason}" if self.reason else ""
+        return f"<Shuffled among {self.reports:,} reports: ε ≤ {self.epsilon:.4g}, δ = {self.delta:.2g}{gained}>"
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values, ready for JSON; what is infinite is None."""

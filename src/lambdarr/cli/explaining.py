@@ -23,6 +23,7 @@ from lambdarr.cli.options import (
     names_in,
     numbers_in,
     randomizer_in,
+    table_in,
     waves_in,
 )
 from lambdarr.cli.output import Progress, print_json, print_table, say, to_stderr
@@ -39,7 +40,9 @@ def plan(
         float | None,
         typer.Option(help="Wanted margin of error, to find how many respondents; with -n, to find the protection."),
     ] = None,
-    table: Annotated[str | None, typer.Option("-t", "--table", help="Attributes of a table, as a,b.")] = None,
+    tables: Annotated[
+        list[str] | None, typer.Option("-t", "--table", help="Attributes of a table, as a,b; one table.")
+    ] = None,
     where: Annotated[
         list[str] | None, typer.Option(metavar="NAME=A[,B]|NAME=A..B", help="A share, as in query. Repeatable.")
     ] = None,
@@ -70,7 +73,11 @@ def plan(
     from lambdarr.reporting.plans import keep_rates_sentence, plan_values, readable_sentence
     from lambdarr.sinks import check_target, replacing
 
-    questions = [option for option, text in (("-t", table), ("--where", where), ("--correlate", correlate)) if text]
+    given_as = {"-t": tables or None, "--where": where or None, "--correlate": correlate}
+    questions = [option for option, text in given_as.items() if text is not None]
+    if len(tables or []) > 1:
+        msg = f"-t is given {len(tables or [])} times, and a plan is for one table; give a command for each"
+        raise DesignError(msg)
     _check_plan(n, margin, questions, given=bool(given), versus=bool(versus), score=bool(score), output=output)
     loaded = lambdarr.Design.load(design)
     if output is not None:
@@ -86,7 +93,7 @@ def plan(
         loaded,
         n=n,
         margin=margin,
-        table=names_in(table),
+        table=table_in(tables[0], loaded) if tables else (),
         condition=condition_in(where, loaded) if where else None,
         given=condition_in(given, loaded) if given else None,
         versus=condition_in(versus, loaded) if versus else None,
@@ -294,8 +301,7 @@ def report(
 
     loaded = lambdarr.Design.load(design)
     check_target(output, force=force, sources=[design])
-    # a name may hold a comma: the whole text is tried before its parts
-    asked = None if not tables else [[text] if text in loaded.names else names_in(text) for text in tables]
+    asked = None if not tables else [table_in(text, loaded) for text in tables]
     if wave and reports is None:
         msg = "--wave adds more reports; give the first file of reports as well"
         raise DesignError(msg)

@@ -162,6 +162,15 @@ def names_in(text: str | None) -> list[str]:
     return [] if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
+def table_in(text: str, design: Any) -> list[str]:
+    """Return the attributes of a table that a,b spells; a name may hold a comma, so the whole text is tried first."""
+    names = [text] if text in design.names else names_in(text)
+    if not names:
+        msg = f"-t must name the attributes of a table as a,b, got {text!r}; the design has: {', '.join(design.names)}"
+        raise DesignError(msg)
+    return names
+
+
 def numeric_in(texts: list[str]) -> list[Any]:
     """Return the numerical attributes that NAME:LOW:HIGH[:KEY=VALUE] texts spell."""
     import lambdarr

@@ -13,11 +13,13 @@ from lambdarr.reporting.markup import table, text
 from lambdarr.reporting.words import asked_in_words
 
 if TYPE_CHECKING:
+    from lambdarr.asking import AskedComparison
     from lambdarr.association import Correlation
     from lambdarr.auditing import Audit
     from lambdarr.designs import Design
     from lambdarr.estimation import Estimate
     from lambdarr.measuring import Measurement
+    from lambdarr.planning import Plan
     from lambdarr.queries import Answer
 
 _MOST = 50
@@ -54,6 +56,25 @@ def audit_html(audit: Audit) -> str:
         f"Released unrandomized: {', '.join(audit.released)}. Nothing above protects it." if audit.released else "",
         *(leak.sentence for leak in audit.drawn),
     )
+
+
+def plan_html(plan: Plan) -> str:
+    """Return a plan as a sentence, and its keep rates as a table."""
+    channels = list(plan.design.by_name.items())
+    rows = [(name, f"{c.lam:.4g}", f"{c.strength:.1%}", _epsilon(c.epsilon)) for name, c in channels[:_MOST]]
+    return _notes(f"{plan}.") + table("The design it is for", ("attribute", "λ", "strength β", "ε"), rows)
+
+
+def asked_html(found: AskedComparison) -> str:
+    """Return what to expect of every number of attributes that may be asked, as a table."""
+    best = found.best
+    rows = [
+        (f"{plan.asked}{' (best)' if plan is best else ''}", f"{plan.reports:,.0f}", f"{plan.error:.3g}",
+         f"{plan.gain:.3g} ×")
+        for plan in found.plans
+    ]  # fmt: skip
+    headings = ("asked", "reports of the largest table", "squared error of a cell", "less than asking all")
+    return table(f"How many of {len(best.design.names)} attributes to ask of each respondent", headings, rows)
 
 
 def measurement_html(measured: Measurement) -> str:
