@@ -26,7 +26,7 @@ from lambdarr.cli.options import (
     table_in,
     waves_in,
 )
-from lambdarr.cli.output import Progress, print_json, print_table, say, to_stderr
+from lambdarr.cli.output import Progress, print_json, print_table, say, to_stderr, warn
 from lambdarr.errors import DesignError
 
 commands = typer.Typer()
@@ -77,6 +77,9 @@ def plan(
     questions = [option for option, text in given_as.items() if text is not None]
     if len(tables or []) > 1:
         msg = f"-t is given {len(tables or [])} times, and a plan is for one table; give a command for each"
+        raise DesignError(msg)
+    if tables and not names_in(tables[0]):
+        msg = f"-t must name the attributes of a table as a,b, got {tables[0]!r}"
         raise DesignError(msg)
     _check_plan(n, margin, questions, given=bool(given), versus=bool(versus), score=bool(score), output=output)
     loaded = lambdarr.Design.load(design)
@@ -194,10 +197,12 @@ def audit(
     """
     import lambdarr
     from lambdarr.reporting.designs import (
+        asked_rows_sentence,
         asked_sentence,
         audit_table,
         public_missing_sentence,
         release_sentences,
+        repeated_sentences,
         shuffled_sentence,
     )
 
@@ -236,13 +241,15 @@ def audit(
         )
     if more is not None:
         print_table(audit_table(more))
+        for sentence in repeated_sentences(more):
+            say(sentence)
     if among is not None:
         say(shuffled_sentence(among))
     if found.release is not None:
-        for sentence in release_sentences(found.release):
+        for sentence in release_sentences(found.release, found.asked):
             say(sentence)
     if found.asked is not None:
-        say(asked_sentence(found.asked, len(found.attributes)))
+        say(f"{asked_sentence(found.asked, len(found.attributes))} {asked_rows_sentence(found.asked)}")
     if found.released:
         say(f"Released unrandomized: {', '.join(found.released)}. Nothing above protects it.")
     if found.public_missing:
@@ -293,8 +300,9 @@ def report(
 ) -> None:
     """Write a report for people who decide: one HTML page with charts, which opens offline and prints.
 
-    The design in words, what another λ would do, what is left of relations, where the noise wins and what an answer
-    gives away; with reports also estimates and relations. It holds nobody's answers.
+    The design in words, what another λ would do, what is left of relations,
+    where the noise wins and what an answer gives away; with reports also
+    estimates and relations. It holds nobody's answers.
     """
     import lambdarr
     from lambdarr.sinks import check_target
@@ -322,6 +330,8 @@ def report(
             force=force,
             **options,
         )
+    if 'class="note"' in page.partition("</header>")[0]:
+        warn("these do not look like reports of this design; the page says why. Were true answers read by mistake?")
     say(f"Report of {page.count('<figure')} charts written to {output}; it opens in any browser, without a network.")
 
 
