@@ -226,7 +226,7 @@ def plan(
     >>> import lambdarr as lr
     >>> design = lr.design({"sex": ["F", "M"], "smokes": ["no", "yes"]}, lam=0.6)
     >>> print(lr.plan(design, n=5_000, condition={"smokes": "yes"}))
-    5,000 respondents: the share with smokes = yes ± 0.0231 (half of a 95 % interval, for people spread evenly over all categories)
+    5,000 respondents: the share with smokes = yes ± 0.0231 (half of a 95 % interval, for people spread evenly ...)
     >>> lr.plan(design, margin=0.03, condition={"smokes": "yes"}, given={"sex": "F"}, versus={"sex": "M"}).n
     32935
     """
