@@ -597,6 +597,9 @@ def test_at_epsilon_1_asking_one_of_eight_has_a_fraction_of_the_error():
     found = lr.compare_asked(source, epsilon=1, n=n)
     assert found.best.asked == 1
     assert found.best.gain == pytest.approx(11.6, abs=0.05)
+    assert repr(found).endswith("1 to 8 of 8 attributes asked: best is 1, with 11.6 × less error than all>")
+    assert repr(found.best) == "<AskedPlan: 1 of 8 asked, 11.6 × less error than all>"
+    assert "1 (best)" in found._repr_html_()
     one, every = found.plans[0], found.plans[-1]
     by_table = [(1 / b**2) / (8 / a**2) for a, b in zip(one.lams, every.lams, strict=True)]
     assert (min(by_table), max(by_table)) == pytest.approx((8.47, 20.23), abs=0.01)

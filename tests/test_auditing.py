@@ -64,7 +64,7 @@ def test_audit_names_what_is_released():
     [
         ({"nobody": [1]}, "no attribute of the design"),
         ({"sex": [0.5, 0.6]}, "sum to 1"),
-        ({"sex": [1.5, -0.5]}, "sum to 1"),
+        ({"sex": [1.5, -0.5]}, "none of them negative, got -0.5"),
         ({"sex": [0.5, math.nan]}, "sum to 1"),
         ({"sex": [1.0]}, "2 probabilities"),
         ({"sex": {"X": 1.0}}, "not one of its categories"),
@@ -122,7 +122,7 @@ def test_shuffling_never_states_more_than_the_report_itself():
     assert lr.audit(lr.design({"a": [0, 1]}, lam=1.0)).shuffled(10**6).epsilon == np.inf
     with pytest.raises(lr.DesignError, match="delta must be a probability"):
         found.shuffled(100, delta=2)
-    with pytest.raises(lr.DesignError, match="n must be a whole number of reports"):
+    with pytest.raises(lr.DesignError, match=r"n .* must be a whole number of reports"):
         found.shuffled(0)
 
 
@@ -182,6 +182,8 @@ def test_what_is_not_known_of_several_reports_is_left_out(asked):
     shown = found._repr_html_()
     assert "nan" not in shown
     assert "3 fresh reports of one truth" in shown
+    assert ">true<" not in shown
+    assert ("drawn anew" in shown) is (asked is not None)
     assert "gain" not in shown
     assert "gain" in lr.audit(design)._repr_html_()
     assert found.repeated(2).reports == 6
@@ -190,10 +192,15 @@ def test_what_is_not_known_of_several_reports_is_left_out(asked):
 
 def test_repr_is_one_short_line():
     design = lr.design({f"a{j}": range(5) for j in range(30)}, lam=0.1)
-    assert (
-        repr(lr.audit(design))
-        == f"<Audit of one report of 30 attributes: ε = {design.epsilon:.4g}, posterior up to 0.0%>"
-    )
+    shown = f"ε ≤ {np.ceil(1e3 * design.epsilon) / 1e3:.3f}, posterior up to 0.1%"
+    assert repr(lr.audit(design)) == f"<Audit of one report of 30 attributes: {shown}>"
+
+
+def test_shuffled_has_a_short_repr():
+    found = lr.audit(lr.design({"sex": ["F", "M"]}, epsilon=1.0))
+    assert repr(found.shuffled(10**6)) == "<Shuffled among 1,000,000 reports: ε ≤ 0.0321, δ = 1e-06>"
+    assert "nothing gained, among 500 reports the bound says nothing" in repr(found.shuffled(500))
+    assert "among 1 report the bound" in found.shuffled(1).reason
 
 
 def test_release_counts_who_is_alone_by_all_that_is_released():
@@ -244,3 +251,9 @@ def test_release_of_a_design_that_asks_a_part_is_the_mean_over_its_sets():
     assert found.uniques == 2
     assert found.true_records == pytest.approx(4 * design.truthfulness)
     assert found.exposed == 0
+    from lambdarr.reporting.designs import release_sentences
+
+    said = " ".join(release_sentences(found, design.asked))
+    assert "true in every attribute that was asked; of 2 that nobody else shares (by all of smokes, sex)" in said
+    assert "No report has more than 1 of the attributes." in said
+    assert "asked" not in " ".join(release_sentences(found))

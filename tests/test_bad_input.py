@@ -386,7 +386,9 @@ def test_an_attribute_refuses_bad_categories(categories, mentions):
 def test_a_csv_file_with_a_header_alone_has_no_rows(tmp_path, design_path, monkeypatch, verb, arguments, content):
     monkeypatch.chdir(tmp_path)
     put(tmp_path / "people.csv", content)
-    assert_clear(refused(tmp_path, verb, "people.csv", *arguments), "no rows")
+    assert_clear(
+        refused(tmp_path, verb, "people.csv", *arguments), "people.csv has no rows" if verb == "design" else "no rows"
+    )
 
 
 # Designs.
@@ -657,7 +659,7 @@ def test_a_dictionary_index_out_of_range_is_refused(index):
 @pytest.mark.parametrize(
     ("output", "mentions"),
     [
-        ("old.csv", ["exists", "--force"]),
+        ("old.csv", ["exists", "force=True (--force)"]),
         ("folder.csv", ["is a folder"]),
         ("nowhere/new.csv", ["no folder", "make it first"]),
     ],

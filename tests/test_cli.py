@@ -937,6 +937,9 @@ def test_plan_says_margins_numbers_and_protection(design_path, design):
     assert run(*plan, 5_000).stdout.startswith("With 5,000 respondents, tables of up to 3 attributes are worth")
     assert json.loads(run(*plan, 1, "--json").stdout) == {"n": 1, "readable_order": 0}
     assert "1 respondent: " in run(*plan, 1, "-t", "sex").stdout
+    commas = design_path.with_name("commas.json")
+    lr.design({"c,d": ["x", "y"]}, lam=0.5).save(commas)
+    assert "the widest cell of c,d ± " in run("plan", commas, "-n", 5_000, "-t", "c,d").stdout
 
 
 @pytest.mark.parametrize(
@@ -950,6 +953,9 @@ def test_plan_says_margins_numbers_and_protection(design_path, design):
         (["-n", 9, "--where", "sex=F", "--versus", "vote=left"], "--versus needs --given"),
         (["-n", 9, "-t", "sex", "--score", "sex=1,2"], "--score goes with --correlate"),
         (["-n", 9, "-o", "made.json"], "give both -n and --margin"),
+        (["-n", 9, "-t", "sex", "-t", "vote"], "-t is given 2 times, and a plan is for one table"),
+        (["-n", 9, "-t", ""], "-t must name the attributes of a table as a,b, got ''"),
+        (["-n", 9, "-t", "sex,sex"], "'sex' is in the table twice"),
         (["-n", 9, "--correlate", "sex,vote"], "'vote' has no numbers to correlate; give its categories scores"),
     ],
 )
@@ -1024,4 +1030,23 @@ def test_audit_takes_priors_repetitions_shuffling_and_truths(design_path, design
     assert found["repeated"]["joint"]["epsilon"] == pytest.approx(2 * small.epsilon)
     assert "bits" not in found["repeated"]["joint"]
     assert found["shuffled"]["epsilon"] == pytest.approx(lr.audit(small).shuffled(10**6).epsilon)
-    assert "whole number of reports" in refuse("audit", design_path, "--repeated", 0)
+    for option in ("--repeated", "--shuffled"):
+        assert f"({option}) must be a whole number of reports" in refuse("audit", design_path, option, 0)
+
+
+def test_amplified_noise_is_told_in_plain_numbers():
+    from lambdarr.reporting.designs import design_sentences
+
+    weak = lr.design({f"a{j}": range(2) for j in range(7)}, lam=1 / 3)  # 3⁷ = 2187
+    assert "up to 2,190 times; tables of few" in " ".join(design_sentences(weak))
+    assert "amplify" not in " ".join(design_sentences(lr.design({"a": [0, 1]}, lam=1.0)))
+
+
+def test_correlations_have_no_negative_zero():
+    from lambdarr.reporting.relations import correlation_csv, correlation_latex
+
+    design = lr.design({"a": [0, 1], "b": [0, 1]}, lam=0.9)
+    reports = pa.table({"a": [0, 0, 1, 1] * 900 + [0], "b": [0, 1, 0, 1] * 900 + [1]})
+    found = lr.correlate(reports, design)
+    assert "-0.0" in correlation_csv(found, 0.95)
+    assert "-$0.000" not in correlation_latex(found, 0.95).replace("$-$", "-$")

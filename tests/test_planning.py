@@ -78,6 +78,27 @@ def test_the_strongest_protection_keeps_the_margin_and_no_more():
         lr.plan(DESIGN, n=100, margin=0.001, condition={"smokes": "daily"})
 
 
+def test_weak_demands_are_met_by_protection_far_beyond_what_anyone_wants():
+    """A share of a half, ± 0.3 with 100,000: z √(1/4)/(λ √n) = 0.3 at λ = 0.0103."""
+    found = lr.plan(lr.design({"sex": ["F", "M"]}, lam=0.5), n=100_000, margin=0.3, table=["sex"])
+    assert found.design.by_name["sex"].lam == pytest.approx(Z * 0.5 / 0.3 / np.sqrt(100_000), rel=1e-3)
+    assert 0.2999 < found.margin <= 0.3
+    with pytest.raises(lr.DesignError, match=r"hide all but everything keep this margin \(sex 4e-05\); narrow it"):
+        lr.plan(DESIGN, n=10**12, margin=0.9, table=["sex"])
+
+
+def test_a_plan_says_whom_it_expects_and_when_it_tells_nothing():
+    even, given = (lr.plan(DESIGN, n=900, table=["sex"], expected=pi) for pi in (None, [0.9, 0.1]))
+    assert "for people spread evenly over all categories" in str(even)
+    assert "for the people expected" in str(given)
+    assert repr(even) == f"<Plan: {even}>"
+    assert "spread evenly" in even._repr_html_()
+    assert "0.6" in even._repr_html_()
+    assert "which tells nothing" in str(lr.plan(DESIGN, n=1, table=["sex"]))
+    scored = {"age": {1: 10, 4: 100}}
+    assert "nothing" not in str(lr.plan(DESIGN, n=9, condition=scored)) + str(even)
+
+
 def test_the_highest_order_worth_reading_is_the_prediction_of_the_whole_table():
     design = lr.design({f"a{place}": range(4) for place in range(6)}, lam=0.5)
     for n in (100, 1_000, 10_000, 100_000):
@@ -102,7 +123,9 @@ def test_the_highest_order_worth_reading_is_the_prediction_of_the_whole_table():
         ({"n": True, "table": ["sex"]}, "n must be a whole number"),
         ({"margin": -1, "table": ["sex"]}, "margin must be a positive number"),
         ({"n": 10, "table": ["nope"]}, "'nope' is not in the design"),
+        ({"n": 10, "table": ["sex", "age", "sex"]}, "'sex' is in the table twice"),
         ({"n": 10, "correlate": ["sex"]}, "correlate must name two"),
+        ({"n": 10, "correlate": ["sex", "age"], "scores": {"age": [1, 1, 1, 1]}}, "scores of 'age' are all equal"),
         ({"n": 10, "correlate": ["sex", "smokes"]}, "'smokes' has no numbers to correlate"),
         ({"n": 10, "correlate": ["sex", "smokes"], "scores": {"smokes": [1, 2]}}, "one finite number for each"),
         ({"n": 10, "correlate": ["sex", "age"], "scores": {"smokes": [1, 2, 3]}}, "'smokes' is not one of them"),

@@ -246,11 +246,66 @@ def test_a_table_that_is_mostly_noise_is_warned_of(reports):
     assert re.search(r"With 60 reports, (tables of \d|even the table)", page)
 
 
+def test_two_reports_are_mostly_noise_whatever_error_is_expected():
+    from lambdarr.reporting.estimates import estimate_warning
+
+    design = lr.design({"sex": ["F", "M"]}, lam=0.5)
+    for answers in (["F", "M"], ["F", "F"]):
+        found = lr.estimate(pa.table({"sex": answers}), design, ["sex"])
+        assert "mostly noise. With 2 reports" in estimate_warning(found)
+    many = lr.estimate(pa.table({"sex": ["F", "M"] * 500}), design, ["sex"])
+    assert estimate_warning(many) is None
+
+
+def test_limits_are_rounded_up():
+    """λ = 0.37, r = 3: ε = ln(1 + 3 · 0.37/0.63) = 1.01592, posterior 0.58: no dust of the grid of λ is added."""
+    page = lr.report(lr.design({"vote": ["A", "B", "C"]}, lam=0.37))
+    assert "<td>1.016</td>" in page
+    assert "<td>58.0%</td>" in page
+    page = lr.report(lr.design({"vote": ["A", "B", "C"]}, lam=0.5004))
+    assert "<td>66.7%</td>" in page  # 0.66693
+    assert "<td>1.388</td>" in page  # 1.38749
+
+
+def test_surest_guess_and_largest_odds_are_told_apart():
+    two, many = lr.design({"sex": ["F", "M"]}, lam=0.5), lr.design({"sex": ["F", "M"], "age": range(9)}, lam=0.5)
+    assert "surest of “sex”" in lr.report(many)
+    assert "whose odds are shifted most: that is “age”, by up to 10 to 1" in lr.report(many)
+    assert "shifted most" not in lr.report(two)
+
+
+def test_without_reports_the_title_does_not_speak_of_what_they_say(page, design_page):
+    assert "<h1>What the answers say, and what" in page
+    assert "<h1>What the answers will tell, and what" in design_page
+
+
+def test_commands_are_broken_into_lines(page):
+    commands = Outline(page).texts["code"][0]
+    lines = commands.splitlines()
+    assert all(
+        len(line) < 95 or line.startswith("    -") for line in lines
+    )  # a table's names may be as long as they are
+    assert sum(not line.startswith("    ") for line in lines) == commands.count("lambdarr ")
+    assert " \\\n    -t " in commands
+
+
+def test_names_of_usual_length_are_not_cut():
+    names = {"nativeBorn": ["no", "yes"], "vocabulary": ["low", "high"], "ageGroup": ["18-29", "30-39"]}
+    design = lr.design(names, lam=0.9)
+    reports = lr.randomize(
+        pa.table({name: [values[0], values[1]] * 300 for name, values in names.items()}), design, rng=lr.SeededWords(1)
+    )
+    page = lr.report(design, reports=reports, tables=[list(names)])
+    assert ">nativeBorn × vocabulary</text>" in page
+    assert ">no · low · 18-29</text>" in page
+
+
 def test_weights_and_inference_reach_the_estimates(reports):
     page = lr.report(DESIGN, reports=reports, tables=["region"], weights="w", inference="finite")
     found = lr.estimate(reports, DESIGN, ["region"], weights="w", inference="finite")
     assert f"<td>{found.unbiased[0]:.2%}</td>" in page
-    assert "lambdarr report design.json reports.csv -o report.html -t region --inference finite --weights w" in page
+    command = "lambdarr report design.json reports.csv -o report.html -t region --inference finite --weights w"
+    assert command in page.replace(" \\\n   ", "")
 
 
 def test_the_page_says_how_to_have_the_numbers_again(page):
@@ -310,7 +365,9 @@ def test_a_design_that_asks_a_part_is_reported_with_the_share_asked():
     design = lr.design(SMALL, lam=0.5, asked=2)
     page = lr.report(design, reports=answers_to(design, 2_000, 1))
     assert "Each person is asked 2 of 4 questions, drawn at random. 67 in 100 answers are true." in page
-    assert "Errors are 2.8 times as large, so 8.0 times as many people" in page  # 1/(0.5 √½)
+    assert "Errors are at least 2.8 times as large, so at least 8.0 times as many people" in page  # 1/(0.5 √½)
+    # θ = 0.5 · 0.01 + 0.5/3 = 0.1717: √(θ(1 − θ)/0.0099) · 2.83 = 10.7
+    assert "Of an answer that 1 in 100 people give, they are 10.7 times as large." in page
     assert "the 17 in 100 people who are asked both questions" in page
     assert re.search(r"(9\d\d|10\d\d) of 2,000 reports have an answer", page)
     assert "Nobody is asked more than 2, so there are no larger tables" in page
@@ -336,11 +393,11 @@ def test_waves_are_reported_together():
     assert "2,400 reports in 2 waves" in page
     assert '<th scope="row">more</th><td>not in it</td><td>0.8</td>' in page
     assert "questions asked of each person</th><td>all</td><td>3 of 5</td>" in page
-    assert "Wave 1, λ = 0.5: 67% true, strength 79%, errors × 2.0." in page
+    assert "Wave 1, λ = 0.5: 67% true, strength 79%, errors × 2.0 at least." in page
     assert [key for key in ("chart-answers", "chart-map", "chart-audit") if f'id="{key}-wave-2"' not in page] == []
     found = lr.estimate(waves, attributes=["q1"])
     assert f"<td>{found.unbiased[0]:.2%}</td>" in page
-    assert "-t q3 --wave reports-2.csv=design-2.json" in page
+    assert "-t q3 --wave reports-2.csv=design-2.json" in page.replace(" \\\n   ", "")
     assert "SHA-256 of design-2.json" in page
     assert Outline(page).texts["code"][1] == first.to_json()
     with pytest.raises(lr.DesignError, match="'more'"):
@@ -411,6 +468,22 @@ def test_the_command_takes_waves(tmp_path):
     assert "600 reports in 2 waves" in page
     assert "lambdarr report design.json r1.csv -o report.html --wave r2.csv=design-2.json" in page
     assert "first file of reports" in refuse("report", tmp_path / "d1.json", "-o", tmp_path / "s.html", *more)
+    other = lr.design({**SMALL, list(SMALL)[1]: ["x", "y", "z"]}, lam=0.5)
+    other.save(tmp_path / "d2.json")
+    said = refuse("report", tmp_path / "d1.json", tmp_path / "r1.csv", "-o", tmp_path / "s.html", *more)
+    assert f"{list(SMALL)[1]!r} has other categories in design 2" in said
+    assert not (tmp_path / "s.html").exists()
+
+
+def test_the_command_warns_of_truths(tmp_path):
+    import pyarrow.csv as pacsv
+
+    design = lr.design({"smokes": ["no", "yes"]}, lam=0.5)
+    design.save(tmp_path / "d.json")
+    for name, no, alarm in (("truths", 970, True), ("reports", 700, False)):
+        pacsv.write_csv(pa.table({"smokes": ["no"] * no + ["yes"] * (1_000 - no)}), tmp_path / f"{name}.csv")
+        done = run("report", tmp_path / "d.json", tmp_path / f"{name}.csv", "-o", tmp_path / f"{name}.html")
+        assert ("Warning: these do not look like reports of this design" in done.stderr) is alarm
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lambdarr.designs import Design
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class AskedPlan:
     """What to expect if each respondent answers so many attributes.
 
@@ -47,13 +47,16 @@ class AskedPlan:
     error: float
     gain: float
 
+    def __repr__(self) -> str:
+        return f"<AskedPlan: {self.asked} of {len(self.design.names)} asked, {self.gain:.3g} × less error than all>"
+
     @property
     def lams(self) -> tuple[float, ...]:
         """λ of each attribute."""
         return tuple(channel.lam for channel in self.design.channels)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class AskedComparison:
     """Plans for every number of attributes that may be asked. Made by ``lambdarr.compare_asked``.
 
@@ -69,6 +72,18 @@ class AskedComparison:
     def best(self) -> AskedPlan:
         """The plan with the smallest error; of equals the one that asks most."""
         return min(reversed(self.plans), key=lambda plan: plan.error)
+
+    def __repr__(self) -> str:
+        best, count = self.best, len(self.best.design.names)
+        return (
+            f"<AskedComparison of {self.plans[0].asked} to {self.plans[-1].asked} of {count} attributes asked: best is "
+            f"{best.asked}, with {best.gain:.3g} × less error than all>"
+        )
+
+    def _repr_html_(self) -> str:
+        from lambdarr.reporting.notebooks import asked_html
+
+        return asked_html(self)
 
     def to_frame(self, *, library: str = "pyarrow") -> Any:
         """Return the plans as a frame, a row for each."""

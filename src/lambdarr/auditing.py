@@ -91,7 +91,7 @@ class Together:
     worst_posterior: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Shuffled:
     """The ε of a record whose report is shuffled among others, so that nobody knows whose is whose.
 
@@ -111,6 +111,11 @@ class Shuffled:
     reports: int
     delta: float
     reason: str
+
+    def __repr__(self) -> str:
+        gained = f": nothing gained, {self.reason}" if self.reason else ""
+        limits = f"ε ≤ {upwards(self.epsilon, 4):,.4f}, δ = {self.delta:.2g}"
+        return f"<Shuffled among {_reports(self.reports)}: {limits}{gained}>"
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values, ready for JSON; what is infinite is None."""
@@ -161,8 +166,11 @@ class Audit:
     def __repr__(self) -> str:
         about = "one report" if self.reports == 1 else f"{self.reports:,} reports"
         joint = self.joint
-        believed = "" if math.isnan(joint.worst_posterior) else f", posterior up to {joint.worst_posterior:.1%}"
-        return f"<Audit of {about} of {len(self.attributes)} attributes: ε = {joint.epsilon:.4g}{believed}>"
+        known = not math.isnan(joint.worst_posterior)
+        believed = f", posterior up to {upwards(joint.worst_posterior, 3):.1%}" if known else ""
+        return (
+            f"<Audit of {about} of {len(self.attributes)} attributes: ε ≤ {upwards(joint.epsilon, 3):,.3f}{believed}>"
+        )
 
     def repeated(self, times: int) -> Audit:
         """Return what several fresh reports of the same truth give away.
@@ -171,7 +179,7 @@ class Audit:
         new, and one that is randomized once more, by P(λ'), is a report with λλ'. Bits, strength and the guess gain of
         several reports are not known here: they are nan, and left out wherever the audit is shown.
         """
-        _check_number("times", times)
+        _check_number("times (--repeated)", times)
         leaks = tuple(_repeated(leak, times) for leak in self.attributes)
         # where a part of the attributes is asked, it is another part each time
         posterior = math.prod(leak.worst_posterior for leak in leaks) if self.asked is None else math.nan
@@ -195,7 +203,7 @@ class Audit:
         >>> found.shuffled(500).reason
         'among 500 reports the bound says nothing; it takes 662'
         """
-        _check_number("n", n)
+        _check_number("n (--shuffled)", n)
         if not is_number(delta) or not 0 < delta < 1:
             msg = f"delta must be a probability between 0 and 1, got {delta!r}"
             raise DesignError(msg)
@@ -206,7 +214,7 @@ class Audit:
             amplified = math.log1p(-math.expm1(-local) * spread)
             if amplified >= local:
                 reason = (
-                    f"among {n:,} reports the bound is {amplified:.4g}, no less than without; it takes more of them"
+                    f"among {_reports(n)} the bound is {amplified:.4g}, no less than without; it takes more of them"
                 )
         return Shuffled(min(local, amplified), n, delta, reason)
 
@@ -219,7 +227,7 @@ class Audit:
         fewest = math.log(16 * math.log(4 / delta)) + self.joint.epsilon
         if fewest > math.log(n):
             needed = f"{math.ceil(math.exp(fewest)):,}" if fewest < 30 else f"10^{fewest / math.log(10):.0f}"
-            return f"among {n:,} reports the bound says nothing; it takes {needed}"
+            return f"among {_reports(n)} the bound says nothing; it takes {needed}"
         return ""
 
     def to_dict(self) -> dict[str, Any]:
@@ -330,6 +338,25 @@ def _check_number(name: str, reports: object) -> None:
     if isinstance(reports, bool) or not isinstance(reports, int) or reports < 1:
         msg = f"{name} must be a whole number of reports, 1 or more, got {reports!r}"
         raise DesignError(msg)
+
+
+def upwards(number: float, decimals: int) -> float:
+    """Return a limit rounded up to so many decimals, as it is shown: what is stated is a promise.
+
+    Examples
+    --------
+    >>> upwards(1.09861, 3), upwards(0.9, 3), upwards(0.9004, 3)
+    (1.099, 0.9, 0.901)
+    """
+    if not math.isfinite(number):
+        return number
+    scale = 10.0**decimals
+    dust = 1e-9 * min(number, 1.0)  # λ lies on a grid, so that 0.9 may be 0.90000000004
+    return math.ceil((number - dust) * scale) / scale
+
+
+def _reports(n: int) -> str:
+    return "1 report" if n == 1 else f"{n:,} reports"
 
 
 def _rounded_up(epsilon: float) -> float:

@@ -89,7 +89,17 @@ class Choice:
             return f"{model}; nothing beyond it can be told from noise"
         if self.strength == _LIKELIEST:
             return f"{model}; but these reports are enough to follow them alone"
-        return f"{model}; beyond that it follows the reports, each held back by {self.strength:g} people of the model"
+        if self.strength > 1:
+            weight = f"this model counting {self.strength:g} times as much as they"
+        else:
+            times = _round(1 / self.strength)
+            weight = f"which count {f'{times:,} times ' if times > 1 else ''}as much as this model"
+        return f"{model}; beyond that the table also follows the reports, {weight}"
+
+
+def _round(times: float) -> int:
+    """Return a number of times with one digit that counts: strengths are steps, not measurements."""
+    return int(float(f"{times:.1g}"))
 
 
 def choose(channels: Sequence[Channel], theta: Floats, *, n: float) -> Choice:

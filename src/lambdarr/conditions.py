@@ -106,6 +106,9 @@ def probabilities_of(attribute: Attribute, prior: Prior) -> Floats:
     if pi.shape != (attribute.size,):
         msg = f"the prior of {attribute.name!r} must have {attribute.size} probabilities, got {pi.size}"
         raise DesignError(msg)
+    if (pi < 0).any():
+        msg = f"the prior of {attribute.name!r} must be probabilities, none of them negative, got {pi.min():.6g}"
+        raise DesignError(msg)
     if not (pi >= 0).all() or not math.isclose(pi.sum(), 1, abs_tol=1e-6):  # also catches nan
         msg = f"the prior of {attribute.name!r} must be probabilities that sum to 1, got a sum of {pi.sum():.6g}"
         raise DesignError(msg)

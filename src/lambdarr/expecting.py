@@ -32,7 +32,7 @@ class Order(NamedTuple):
     worst: float
 
 
-def error_factor(channel: Channel, *, share_asked: float = 1.0) -> float:
+def error_factor(channel: Channel, *, share_asked: float = 1.0, share: float | None = None) -> float:
     """Return how many times as large the errors of an attribute's shares are as with true answers of everyone.
 
     Parameters
@@ -41,11 +41,15 @@ def error_factor(channel: Channel, *, share_asked: float = 1.0) -> float:
         The attribute's channel.
     share_asked : float
         The share of respondents who are asked for it.
+    share : float, optional
+        The true share of an answer, for the error of that; by default answers are evenly spread.
 
     Notes
     -----
     √((c − 1/r)/(1 − 1/r)) = 1/λ with c of eq. (22) of docs/theory.md, for evenly spread answers. So 1/λ² times as many
-    people have to be asked for the same precision, and of all respondents 1/(λ² · share asked) times as many.
+    people have to be asked for the same precision, and of all respondents 1/(λ² · share asked) times as many. For all
+    other answers that is the least, the errors of all shares taken together: Σθ(1 − θ) ≥ Σπ(1 − π), as reports are
+    spread more evenly than truths. Of one share π it is √(θ(1 − θ)/π(1 − π))/λ, much more where π is small.
 
     Examples
     --------
@@ -54,8 +58,14 @@ def error_factor(channel: Channel, *, share_asked: float = 1.0) -> float:
     2.0
     >>> error_factor(Channel(3, 0.5), share_asked=0.25)
     4.0
+    >>> error_factor(Channel(2, 0.5), share=0.01)
+    8.76
     """
-    return 1 / (channel.lam * math.sqrt(share_asked))
+    least = 1 / (channel.lam * math.sqrt(share_asked))
+    if share is None:
+        return least
+    reported = channel.lam * share + (1 - channel.lam) / channel.size
+    return least * math.sqrt(reported * (1 - reported) / (share * (1 - share)))
 
 
 def expected_errors(design: Design, n: float, *, finite: bool = False, most: int = 6) -> list[Order]:

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -72,7 +73,8 @@ def attributes_in(
         given = tuple(source)
     else:
         columns_of = _Columns(open_source(source), wanted, numeric, drawn, keep, missing, public_missing)
-        return columns_of.found(public_bounds=public_bounds)
+        where = str(source) if isinstance(source, str | Path) else "the table"
+        return columns_of.found(where, public_bounds=public_bounds)
     if set(public_missing) - set(drawn):
         msg = (
             "public_missing is for columns of a table; say it of an attribute: lr.Attribute(…, missing_is_public=True)"
@@ -127,7 +129,7 @@ class _Columns:
             place_of(name, [*self._names, *drawn])
         self._drawn, self._source, self._missing, self._public_missing = drawn, source, missing, public_missing
 
-    def found(self, *, public_bounds: bool) -> Found:
+    def found(self, where: str, *, public_bounds: bool) -> Found:
         """Return an attribute per column, with the categories that the table holds."""
         for name, item in self._numeric.items():
             if not item.has_bounds and not public_bounds:
@@ -147,7 +149,10 @@ class _Columns:
                     distinct[name] = _union(name, distinct.get(name), column, declared=declared)
             rows += batch.num_rows
         if not rows:
-            msg = "the table has no rows, so its categories are not known; give the attributes instead"
+            msg = (
+                f"{where} has no rows, so its categories are not known; give one with answers, or the categories "
+                "themselves in Python: lr.design({name: categories, …}, …)"
+            )
             raise DataError(msg)
         for name, values in distinct.items():
             if _FEW < len(values) <= MAX_SIZE and len(values) > _ALMOST * rows:

@@ -34,11 +34,14 @@ if TYPE_CHECKING:
 MOST_CELLS = 1 << 20
 """Cells of a table that people may be expected in."""
 
+STRONGEST = 1 - 1e-9
+"""Strength β up to which protection is looked for; λ is then some hundred-thousandths."""
+
 READABLE = 0.25
 """Expected total-variation error from which a table is mostly noise."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Plan:
     """How precise an answer will be.
 
@@ -54,6 +57,8 @@ class Plan:
         The interval's level.
     question : Question
         What the margin is for.
+    expected_given : bool
+        Whether it is for people that were expected, or for people spread evenly over all categories.
     """
 
     design: Design
@@ -61,10 +66,24 @@ class Plan:
     margin: float
     level: float
     question: Question
+    expected_given: bool = False
 
     def __str__(self) -> str:
         people = "1 respondent" if self.n == 1 else f"{self.n:,} respondents"
-        return f"{people}: {self.question} ± {self.margin:.4g} (half of a {100 * self.level:.6g} % interval)"
+        nothing = ", which tells nothing" if self.margin >= self.question.range else ""
+        spread = "the people expected" if self.expected_given else "people spread evenly over all categories"
+        return (
+            f"{people}: {self.question} ± {self.margin:.4g}{nothing} (half of a {100 * self.level:.6g} % interval, for "
+            f"{spread})"
+        )
+
+    def __repr__(self) -> str:
+        return f"<Plan: {self}>"
+
+    def _repr_html_(self) -> str:
+        from lambdarr.reporting.notebooks import plan_html
+
+        return plan_html(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +117,13 @@ class Question:
         among = f" among {_spelled(self.given)}" if self.given else ""
         less = f" less that among {_spelled(self.versus)}" if self.versus else ""
         return f"the share with {_spelled(self.condition or {})}{among}{less}"
+
+    @property
+    def range(self) -> float:
+        """From the least to the largest answer that is possible: 1 of a share, 2 of a difference or a correlation."""
+        if any(isinstance(wanted, Mapping) for wanted in (self.condition or {}).values()):
+            return math.inf  # a mean of scores
+        return 2.0 if self.versus is not None or self.correlate else 1.0
 
     def variance(self, design: Design, expected: ArrayLike | None) -> float:
         """Return n times the variance of the answer; of the widest cell, for a table."""
@@ -140,6 +166,9 @@ class Question:
             raise DataError(msg)
         if self.versus is not None and self.given is None:
             msg = "versus needs given: the two groups to compare"
+            raise DataError(msg)
+        if twice := [name for name in self.table if self.table.count(name) > 1]:
+            msg = f"attribute {twice[0]!r} is in the table twice; name it once"
             raise DataError(msg)
         if self.correlate and len(set(self.correlate)) != 2:
             msg = "correlate must name two attributes"
@@ -197,7 +226,7 @@ def plan(
     >>> import lambdarr as lr
     >>> design = lr.design({"sex": ["F", "M"], "smokes": ["no", "yes"]}, lam=0.6)
     >>> print(lr.plan(design, n=5_000, condition={"smokes": "yes"}))
-    5,000 respondents: the share with smokes = yes ± 0.0231 (half of a 95 % interval)
+    5,000 respondents: the share with smokes = yes ± 0.0231 (half of a 95 % interval, for people spread evenly ...)
     >>> lr.plan(design, margin=0.03, condition={"smokes": "yes"}, given={"sex": "F"}, versus={"sex": "M"}).n
     32935
     """
@@ -218,7 +247,7 @@ def plan(
     variance = question.variance(design, expected)
     if n is None:
         n = math.ceil(variance * (z / float(margin or 1)) ** 2)
-    return Plan(design, int(n), z * math.sqrt(variance / n), level, question)
+    return Plan(design, int(n), z * math.sqrt(variance / n), level, question, expected is not None)
 
 
 def _strongest(design: Design, question: Question, expected: ArrayLike | None, n: int, error: float) -> Design:
@@ -235,7 +264,11 @@ def _strongest(design: Design, question: Question, expected: ArrayLike | None, n
     if question.variance(at(0.0), expected) > n * error**2:
         msg = f"not even λ = 1 keeps this margin with {n:,} respondents; ask more of them, or allow a wider one"
         raise DesignError(msg)
-    low, high = 0.0, 0.999
+    low, high = 0.0, STRONGEST
+    if question.variance(at(high), expected) <= n * error**2:
+        lams = ", ".join(f"{name} {channel.lam:.1g}" for name, channel in at(high).by_name.items() if name in names)
+        msg = f"with {n:,} respondents even λ's that hide all but everything keep this margin ({lams}); narrow it"
+        raise DesignError(msg)
     for _ in range(50):
         middle = (low + high) / 2
         low, high = (middle, high) if question.variance(at(middle), expected) <= n * error**2 else (low, middle)
@@ -318,6 +351,9 @@ def _of_correlation(part: Design, pi: Floats, given: Mapping[str, Any]) -> float
         shares = pi.sum(axis=1 - axis)
         around = scores - shares @ scores
         spread = float(shares @ around**2)
+        if len(set(scores.tolist())) == 1:
+            msg = f"the scores of {attribute.name!r} are all equal, so it has no correlation; give different ones"
+            raise DataError(msg)
         if spread <= 0:
             msg = f"everybody is expected in one category of {attribute.name!r}; it has no correlation"
             raise DataError(msg)

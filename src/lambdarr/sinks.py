@@ -30,7 +30,7 @@ def check_target(path: Path, *, force: bool, sources: Iterable[Path] = ()) -> No
         msg = f"cannot write {path}: it is a folder; name a file"
         raise SourceError(msg)
     if path.exists() and not force:
-        msg = f"{path} exists; choose another name, or overwrite it with --force"
+        msg = f"{path} exists; choose another name, or overwrite it with force=True (--force)"
         raise SourceError(msg)
     if not path.parent.is_dir():
         msg = f"cannot write {path}: there is no folder {path.parent}; make it first"

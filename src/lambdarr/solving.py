@@ -289,7 +289,7 @@ def _channels(
         elif len(targets) > 1:
             msg = (
                 f"a number is a target for all attributes and goes with no other one, got {' and '.join(targets)}; "
-                "give one of them, or each for attributes of its own"
+                f"give one of them, or each for attributes of its own{_with_workload(targets)}"
             )
             raise DesignError(msg)
         else:
@@ -304,6 +304,15 @@ def _channels(
             msg = f"attribute {name!r} has no target; give it one, or leave it out of the design"
             raise DesignError(msg)
     return tuple(_channel(a.name, a.size, *shares[a.name], priors.get(a.name)) for a in attributes)
+
+
+def _with_workload(targets: dict[str, Target]) -> str:
+    """Return that targets go together if there is a workload, where they do."""
+    joint = [kind for kind, target in targets.items() if not isinstance(target, Mapping)]
+    if len(joint) > 1 or joint[0] not in ("epsilon", "bits", "strength"):
+        return ""
+    others = " and ".join(kind for kind in targets if kind != joint[0])
+    return f"; with a workload (--workload), {others} fixes some attributes and the others share {joint[0]}"
 
 
 def _channel(name: str, size: int, kind: str, value: float, prior: Any) -> Channel:
@@ -329,9 +338,10 @@ def _same(attributes: tuple[Attribute, ...], value: float, asked: int) -> dict[s
 def _bits_by_size(attributes: tuple[Attribute, ...], bits: float, asked: int) -> dict[str, float]:
     available = math.fsum(math.log2(attribute.size) for attribute in attributes) * (asked / len(attributes))
     if not is_number(bits) or not 0 <= bits < available:  # also catches nan
+        what = "the attributes hold" if asked == len(attributes) else f"{asked} of the attributes hold on average"
         msg = (
-            f"bits must be in [0, {available:.6g}), got {bits!r}; what is asked holds Σ log₂ r = {available:.6g} bits, "
-            "reached only by λ = 0"
+            f"bits must be in [0, {available:.6g}), got {bits!r}; {what} Σ log₂ r = {available:.6g} bits, reached only "
+            "by λ = 0"
         )
         raise DesignError(msg)
     return {attribute.name: math.log2(attribute.size) * (bits / available) for attribute in attributes}

@@ -133,7 +133,10 @@ def check_present(wanted: Sequence[str], names: Sequence[str], *, known: Sequenc
             if any(other in names for other in (*wanted, *known)):
                 msg = f"column {name!r} is not in the table; it has: {', '.join(names)}"
             else:
-                msg = f"column {name!r} is not in the table, nor is any other asked for; does it begin with its header?"
+                msg = (
+                    f"column {name!r} is not in the table, nor is any other asked for; mend the name, or see that the "
+                    "table begins with its header"
+                )
             raise DataError(msg)
 
 

@@ -30,6 +30,7 @@ from lambdarr.cli.options import (
     figures_in,
     names_in,
     numbers_in,
+    table_in,
     waves_in,
 )
 from lambdarr.cli.output import Destination, Progress, print_json, say, warn
@@ -112,8 +113,7 @@ def estimate(
         weights=weights,
         scores=numbers_in("score", score or []),
     )
-    # a name may hold a comma: the whole text is tried before its parts
-    asked = [[text] if text in waves[0][1].names else names_in(text) for text in tables or []]
+    asked = [table_in(text, waves[0][1]) for text in tables or []]
     chosen = _method(method, interaction, simplex=simplex)
     found: list[Any] = []
     with Progress("Estimating", "tables") as progress:

@@ -23,9 +23,10 @@ from lambdarr.cli.options import (
     names_in,
     numbers_in,
     randomizer_in,
+    table_in,
     waves_in,
 )
-from lambdarr.cli.output import Progress, print_json, print_table, say, to_stderr
+from lambdarr.cli.output import Progress, print_json, print_table, say, to_stderr, warn
 from lambdarr.errors import DesignError
 
 commands = typer.Typer()
@@ -39,7 +40,9 @@ def plan(
         float | None,
         typer.Option(help="Wanted margin of error, to find how many respondents; with -n, to find the protection."),
     ] = None,
-    table: Annotated[str | None, typer.Option("-t", "--table", help="Attributes of a table, as a,b.")] = None,
+    tables: Annotated[
+        list[str] | None, typer.Option("-t", "--table", help="Attributes of a table, as a,b; one table.")
+    ] = None,
     where: Annotated[
         list[str] | None, typer.Option(metavar="NAME=A[,B]|NAME=A..B", help="A share, as in query. Repeatable.")
     ] = None,
@@ -70,7 +73,14 @@ def plan(
     from lambdarr.reporting.plans import keep_rates_sentence, plan_values, readable_sentence
     from lambdarr.sinks import check_target, replacing
 
-    questions = [option for option, text in (("-t", table), ("--where", where), ("--correlate", correlate)) if text]
+    given_as = {"-t": tables or None, "--where": where or None, "--correlate": correlate}
+    questions = [option for option, text in given_as.items() if text is not None]
+    if len(tables or []) > 1:
+        msg = f"-t is given {len(tables or [])} times, and a plan is for one table; give a command for each"
+        raise DesignError(msg)
+    if tables and not names_in(tables[0]):
+        msg = f"-t must name the attributes of a table as a,b, got {tables[0]!r}"
+        raise DesignError(msg)
     _check_plan(n, margin, questions, given=bool(given), versus=bool(versus), score=bool(score), output=output)
     loaded = lambdarr.Design.load(design)
     if output is not None:
@@ -86,7 +96,7 @@ def plan(
         loaded,
         n=n,
         margin=margin,
-        table=names_in(table),
+        table=table_in(tables[0], loaded) if tables else (),
         condition=condition_in(where, loaded) if where else None,
         given=condition_in(given, loaded) if given else None,
         versus=condition_in(versus, loaded) if versus else None,
@@ -187,10 +197,12 @@ def audit(
     """
     import lambdarr
     from lambdarr.reporting.designs import (
+        asked_rows_sentence,
         asked_sentence,
         audit_table,
         public_missing_sentence,
         release_sentences,
+        repeated_sentences,
         shuffled_sentence,
     )
 
@@ -229,13 +241,15 @@ def audit(
         )
     if more is not None:
         print_table(audit_table(more))
+        for sentence in repeated_sentences(more):
+            say(sentence)
     if among is not None:
         say(shuffled_sentence(among))
     if found.release is not None:
-        for sentence in release_sentences(found.release):
+        for sentence in release_sentences(found.release, found.asked):
             say(sentence)
     if found.asked is not None:
-        say(asked_sentence(found.asked, len(found.attributes)))
+        say(f"{asked_sentence(found.asked, len(found.attributes))} {asked_rows_sentence(found.asked)}")
     if found.released:
         say(f"Released unrandomized: {', '.join(found.released)}. Nothing above protects it.")
     if found.public_missing:
@@ -286,16 +300,16 @@ def report(
 ) -> None:
     """Write a report for people who decide: one HTML page with charts, which opens offline and prints.
 
-    The design in words, what another λ would do, what is left of relations, where the noise wins and what an answer
-    gives away; with reports also estimates and relations. It holds nobody's answers.
+    The design in words, what another λ would do, what is left of relations,
+    where the noise wins and what an answer gives away; with reports also
+    estimates and relations. It holds nobody's answers.
     """
     import lambdarr
     from lambdarr.sinks import check_target
 
     loaded = lambdarr.Design.load(design)
     check_target(output, force=force, sources=[design])
-    # a name may hold a comma: the whole text is tried before its parts
-    asked = None if not tables else [[text] if text in loaded.names else names_in(text) for text in tables]
+    asked = None if not tables else [table_in(text, loaded) for text in tables]
     if wave and reports is None:
         msg = "--wave adds more reports; give the first file of reports as well"
         raise DesignError(msg)
@@ -316,6 +330,8 @@ def report(
             force=force,
             **options,
         )
+    if 'class="note"' in page.partition("</header>")[0]:
+        warn("these do not look like reports of this design; the page says why. Were true answers read by mistake?")
     say(f"Report of {page.count('<figure')} charts written to {output}; it opens in any browser, without a network.")
 
 

@@ -125,11 +125,14 @@ def randomizer_in(text: str | None) -> Any:
 
     from lambdarr.blame import told
 
-    if text is None or "://" in text:
+    if text is None or text.startswith(("http://", "https://")):
         return text
     module, colon, path = text.partition(":")
-    if not (module and colon and path) or module.endswith(".py") or "/" in module:
-        msg = f"--randomizer must be MODULE:FUNCTION, such as survey:randomize, or an http(s) address, got {text!r}"
+    if not (module and colon and path) or module.endswith(".py") or "/" in text:
+        hint = f"; leave out .py: {module.removesuffix('.py')}:{path}" if module.endswith(".py") and path else ""
+        # an address may hold a password
+        got = "" if "://" in text else f", got {text!r}{hint}"
+        msg = f"--randomizer must be MODULE:FUNCTION, such as survey:randomize, or an http:// or https:// address{got}"
         raise DesignError(msg)
     if "" not in sys.path:
         sys.path.insert(0, "")  # as `python -m` does: a module in the present folder is found
@@ -147,7 +150,8 @@ def randomizer_in(text: str | None) -> Any:
     for name in path.split("."):
         if not hasattr(found, name):
             own = [key for key in dir(found) if callable(getattr(found, key, None)) and not key.startswith("_")]
-            has = f"; it has: {', '.join(own[:10])}" if own else ""
+            more = f" and {len(own) - 10} more" if len(own) > 10 else ""
+            has = f"; it has: {', '.join(own[:10])}{more}" if own else ""
             msg = f"--randomizer {text!r}: {getattr(found, '__name__', module)!r} has no {name!r}{has}"
             raise DesignError(msg)
         found = getattr(found, name)
@@ -160,6 +164,11 @@ def randomizer_in(text: str | None) -> Any:
 def names_in(text: str | None) -> list[str]:
     """Return the names that a,b,c spells; none if the option was not given."""
     return [] if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def table_in(text: str, design: Any) -> list[str]:
+    """Return the attributes of a table that a,b spells; a name may hold a comma, so the whole text is tried first."""
+    return [text] if text in design.names else names_in(text)
 
 
 def numeric_in(texts: list[str]) -> list[Any]:

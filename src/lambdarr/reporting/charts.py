@@ -25,6 +25,7 @@ from lambdarr.reporting.drawing import (
     ORANGE,
     PALE,
     WIDEST,
+    WIDEST_ROW,
     WIDTH,
     altair,
     apart,
@@ -134,7 +135,7 @@ def tradeoff_chart(name: str, chosen: Sequence[Chosen]) -> Any:
         alt.Tooltip("lam:Q", title="λ", format=".4f"),
         "measure:N",
         alt.Tooltip("share:Q", format=".1%"),
-        alt.Tooltip("factor:Q", title="errors grow", format=".2f"),
+        alt.Tooltip("factor:Q", title="errors grow, at least", format=".2f"),
     ]
     upper = alt.layer(
         rule.encode(x=x(None)),
@@ -157,7 +158,7 @@ def tradeoff_chart(name: str, chosen: Sequence[Chosen]) -> Any:
     )
     foot = "keep rate λ"
     heading = alt.TitleParams(
-        "errors grow", fontSize=LETTERS, fontWeight="normal", anchor="start", frame="group", offset=4
+        "errors grow, at least", fontSize=LETTERS, fontWeight="normal", anchor="start", frame="group", offset=4
     )
     lower = alt.layer(
         rule.encode(x=x(foot)),
@@ -268,7 +269,9 @@ def estimate_chart(estimate: Estimate, level: float = 0.95) -> Any:
     lower, upper = estimate.interval(level)
     cells = shown_cells(estimate)
     axes = estimate.design.attributes
-    room = letters_for([attribute.labels for attribute in axes], WIDEST - 3 * (len(axes) - 1))
+    # a row names a category of every attribute: with more of them the chart gets wider, up to what a page can hold
+    most = min(WIDEST + 8 * (len(axes) - 1), WIDEST_ROW)
+    room = letters_for([attribute.labels for attribute in axes], most - 3 * (len(axes) - 1))
     short = [short_names(attribute.labels, most) for attribute, most in zip(axes, room, strict=True)]
     labels = apart(" · ".join(of[code] for of, code in zip(short, codes, strict=True)) for codes in cells)
     kinds = ["estimate", "unbiased"]
@@ -292,8 +295,11 @@ def relations_chart(found: Correlation, level: float = 0.95) -> Any:
     """Return Cramér's V of the strongest pairs, with intervals."""
     alt = altair()
     pairs = strongest(found, MOST_PAIRS)
-    short = dict(zip(found.attributes, short_names(found.attributes, WIDEST // 2 - 3), strict=True))
-    labels = apart(" × ".join(short[name] for name in pair.attributes) for pair in pairs)
+    labels = apart(
+        " × ".join(short_names(pair.attributes, most))
+        for pair in pairs
+        for most in [max(letters_for([[name] for name in pair.attributes], WIDEST + 3))]
+    )
     rows = []
     for pair, label in zip(pairs, labels, strict=True):
         lower, upper = pair.interval("cramers_v", level)

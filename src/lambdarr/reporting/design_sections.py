@@ -13,6 +13,7 @@ from lambdarr.reporting import charts
 from lambdarr.reporting.figures import beside, figure, folded, grid, lead, note, paragraphs, scroll
 from lambdarr.reporting.findings import common
 from lambdarr.reporting.markup import table, text
+from lambdarr.reporting.texts import epsilon_text, percent
 from lambdarr.reporting.words import (
     asked_in_words,
     design_in_words,
@@ -35,6 +36,7 @@ MOST_LISTED = 200
 MOST_WAVES = 6
 """Waves whose design is shown in full; of the others, the λ's."""
 
+_RARE = 0.01  # the share of a rare answer, whose errors are told beside the least ones
 _DENSE = 60  # letters of all names above which the table of λᵢ λⱼ has numbers in their place
 
 
@@ -166,8 +168,10 @@ def curves_section(designs: Sequence[Design]) -> str:
     )
     return paragraphs(
         "A larger λ keeps more answers true, and protects less. Strength β is the share of an answer that stays "
-        "deniable: 100% would tell nothing, 0% everything. The lower curve shows how many times as large the "
-        "errors of a share are as they would be with true answers. The dotted line marks the λ that was chosen"
+        "deniable: 100% would tell nothing, 0% everything. The lower curve shows how many times as large "
+        "the errors of the shares, taken together, are at least, compared with true answers: so many times if the "
+        "answers are spread evenly over the categories, more if not, and far more for rare answers. The dotted "
+        "line marks the λ that was chosen"
         f"{', with the number of its wave' if len(designs) > 1 else ''}. {asked}",
         f"Of {len(names)} attributes, the first {len(shown)} are drawn." if len(shown) < len(names) else "",
     ) + grid(figures, "small")
@@ -190,13 +194,21 @@ def _choice_in_words(choice: charts.Chosen) -> str:
         else f"{channel.truthfulness:.0%} true, strength {channel.strength:.0%}"
     )
     if waves:
-        return f"Wave {waves}, λ = {channel.lam:.4g}: {kept}, errors × {factor:.1f}."
+        return f"Wave {waves}, λ = {channel.lam:.4g}: {kept}, errors × {factor:.1f} at least."
     if factor == 1:
         return f"λ = 1: {kept}. No error is added."
     return (
-        f"λ = {channel.lam:.4g}: {kept}. Errors are {times_in_words(factor)} as large, so {times_in_words(factor**2)} "
-        "as many people are needed for the same precision."
+        f"λ = {channel.lam:.4g}: {kept}. Errors are at least {times_in_words(factor)} as large, so at least "
+        f"{times_in_words(factor**2)} as many people are needed for the same precision. {_rare_in_words(choice)}"
     )
+
+
+def _rare_in_words(choice: charts.Chosen) -> str:
+    """Return how much more the errors of a rare answer grow; nothing where such an answer is not rare."""
+    if choice.channel.size >= 1 / _RARE:
+        return ""
+    factor = error_factor(choice.channel, share_asked=choice.share_asked, share=_RARE)
+    return f"Of an answer that {share_in_words(_RARE)} people give, they are {times_in_words(factor)} as large."
 
 
 def _curve_table(name: str, chosen: Sequence[charts.Chosen]) -> str:
@@ -205,17 +217,18 @@ def _curve_table(name: str, chosen: Sequence[charts.Chosen]) -> str:
             label,
             f"{channel.truthfulness:.1%}",
             f"{channel.strength:.1%}",
-            f"{channel.bits:.2f}",
             f"× {error_factor(channel, share_asked=asked):.2f}",
+            *([f"× {error_factor(channel, share_asked=asked, share=_RARE):.1f}"] if rare else []),
         )
 
+    rare = chosen[0].channel.size < 1 / _RARE
     asked = chosen[0].share_asked
     fifths = (fifth / 5 for fifth in range(1, 6))
     steps = [lam for lam in fifths if all(abs(lam - choice.channel.lam) > 0.005 for choice in chosen)]
     rows = [(lam, row(Channel(chosen[0].channel.size, lam), asked, f"{lam:.1f}")) for lam in steps]
     for channel, share, label in chosen:
         rows.append((channel.lam, row(channel, share, f"{channel.lam:.4g} ({f'wave {label}' if label else 'chosen'})")))
-    headings = ("λ", "true answers", "strength β", "bits", "errors")
+    headings = ("λ", "true", "strength β", "errors, at least", *(["1% answer"] if rare else []))
     return table(f"What λ does to {name}", headings, [cells for _, cells in sorted(rows)])
 
 
@@ -297,13 +310,13 @@ def _audit(audit: Audit, design: Design, number: int) -> str:
     rows = [
         (
             leak.name if leak is not audit.joint else "the whole record",
-            "no limit" if math.isinf(leak.epsilon) else f"{leak.epsilon:.3f}",
+            epsilon_text(leak.epsilon, "no limit"),
             odds_in_words(leak.epsilon),
             f"{leak.bits:.3f}",
             f"{leak.strength:.1%}",
             f"{leak.capacity:.3f}",
             f"× {leak.guess_gain:,.3g}",
-            f"{leak.worst_posterior:.1%}",
+            percent(leak.worst_posterior, up=True),
         )
         for leak in (*audit.attributes, audit.joint)
     ]
@@ -344,10 +357,17 @@ def _guesses(audit: Audit) -> tuple[str, str]:
         return as_it_is, ""
     worst = max(hidden, key=lambda leak: leak.worst_posterior)
     before, after = shares_in_words([1 / worst.size, worst.worst_posterior])
+    furthest = max(hidden, key=lambda leak: leak.epsilon)
+    odds = (
+        f" That is the easiest to guess, not the one whose odds are shifted most: that is “{furthest.name}”, by up to "
+        f"{odds_in_words(furthest.epsilon)}. With many categories a guess stays unsure even so."
+        if furthest.epsilon > worst.epsilon * (1 + 1e-6)
+        else ""
+    )
     return (
-        "Somebody who knows nothing about a person but this design sees one answer, and guesses the truth. The most "
-        f"telling randomized attribute is “{worst.name}”: the guess is right for {before} people without the answer, "
-        f"and for {after} with it.",
+        "Somebody who knows nothing about a person but this design sees one answer, and guesses the truth. Such a "
+        f"guess can become surest of “{worst.name}”: it is right for {before} people without the answer, and for "
+        f"{after} with it.{odds}",
         as_it_is,
     )
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 from rich.table import Table
 
+from lambdarr.auditing import upwards
 from lambdarr.drawing import undone_sentence
-from lambdarr.reporting.texts import finite, percent, terminal_table
+from lambdarr.reporting.texts import epsilon_text, finite, percent, terminal_table, three_digits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,8 +103,7 @@ def drawn_sentences(design: Design) -> list[str]:
 
 
 def _measure_cells(thing: Channel | Design) -> tuple[str, str, str, str]:
-    epsilon = "∞" if math.isinf(thing.epsilon) else f"{thing.epsilon:.3f}"
-    return f"{thing.bits:.3f}", f"{thing.strength:.1%}", epsilon, f"{thing.truthfulness:.1%}"
+    return f"{thing.bits:.3f}", f"{thing.strength:.1%}", epsilon_text(thing.epsilon), f"{thing.truthfulness:.1%}"
 
 
 def _cells(design: Design) -> str:
@@ -131,11 +131,15 @@ def design_sentences(design: Design) -> list[str]:
     share = f"{design.truthfulness:.1%}" if design.truthfulness >= 0.001 else "Less than 0.1%"
     said = [
         f"{share} of the reported records are true in every attribute{' that was asked' if design.is_sampled else ''}.",
-        f"The inverse of {_largest_table(design)} may amplify noise up to {design.noise_amplification:,.3g} times"
-        f"{'.' if design.asked == 1 else '; tables of few attributes fare better.'}",
     ]
+    if design.noise_amplification > 1:
+        said.append(
+            f"The inverse of {_largest_table(design)} may amplify noise up to "
+            f"{three_digits(design.noise_amplification)} times"
+            f"{'.' if design.asked == 1 or len(design.names) == 1 else '; tables of few attributes fare better.'}"
+        )
     if design.is_sampled:
-        said.insert(0, asked_sentence(design.asked, len(design.names)))
+        said.insert(0, f"{asked_sentence(design.asked, len(design.names))} {asked_rows_sentence(design.asked)}")
     if not math.isinf(design.epsilon):
         said.insert(-1, f"No whole report can shift the odds about anyone by more than {_odds(design.epsilon)} to 1.")
     if design.released:
@@ -187,9 +191,13 @@ def public_missing_sentence(names: Sequence[str]) -> str:
 
 def asked_sentence(asked: int | None, count: int) -> str:
     """Return in words that respondents answer some of the attributes only."""
+    return f"Each respondent answers {asked} of the {count} attributes, drawn at random; which ones is public."
+
+
+def asked_rows_sentence(asked: int | None) -> str:
+    """Return what the rows of a table are about where respondents answer some of the attributes only."""
     return (
-        f"Each respondent answers {asked} of the {count} attributes, drawn at random; which ones is public. An "
-        "attribute's row is about an answer that is given; the joint's ε is of the "
+        "An attribute's row is about an answer that is given; the joint's ε is of the "
         f"{'attribute that leaks' if asked == 1 else f'{asked} attributes that leak'} most."
     )
 
@@ -201,8 +209,10 @@ def _largest_table(design: Design) -> str:
 
 
 def _odds(epsilon: float) -> str:
-    odds = math.exp(min(epsilon, 700))
-    return f"{odds:.2f}" if odds < 100 else f"{odds:,.0f}" if odds < 10**7 else f"{odds:.1e}"
+    odds = math.exp(min(epsilon, 700)) * (1 - 1e-9)  # the grid of λ again, as in upwards
+    if odds < 10**7:
+        return f"{upwards(odds, 2):.2f}" if odds < 100 else f"{upwards(odds, 0):,.0f}"
+    return f"{upwards(odds, 1 - math.floor(math.log10(odds))):.1e}"
 
 
 def audit_title(audit: Audit) -> str:
@@ -218,12 +228,14 @@ def audit_columns(audit: Audit) -> dict[str, list[str]]:
     columns = {
         "bits": [(leak.bits, f"{leak.bits:.3f}") for leak in leaks],
         "strength": [(leak.strength, percent(leak.strength)) for leak in leaks],
-        "ε": [(leak.epsilon, "∞" if math.isinf(leak.epsilon) else f"{leak.epsilon:.3f}") for leak in leaks],
+        "ε": [(leak.epsilon, epsilon_text(leak.epsilon)) for leak in leaks],
         "true": [(leak.truthfulness, percent(leak.truthfulness)) for leak in leaks],
         "capacity": [(leak.capacity, f"{leak.capacity:.3f}") for leak in leaks],
         "gain": [(leak.guess_gain, f"× {leak.guess_gain:,.3g}") for leak in leaks],
-        "posterior": [(leak.worst_posterior, percent(leak.worst_posterior)) for leak in leaks],
+        "posterior": [(leak.worst_posterior, percent(leak.worst_posterior, up=True)) for leak in leaks],
     }
+    if audit.reports > 1:
+        del columns["true"]  # it is that of each of them
     return {
         heading: ["–" if math.isnan(number) else cell for number, cell in cells]
         for heading, cells in columns.items()
@@ -231,23 +243,34 @@ def audit_columns(audit: Audit) -> dict[str, list[str]]:
     }
 
 
+def repeated_sentences(audit: Audit) -> list[str]:
+    """Return in words what a table of several reports leaves out."""
+    if not math.isnan(audit.joint.worst_posterior):
+        return []
+    return [
+        "–: each report is about other attributes, drawn anew; how sure a guess at the whole record becomes is open."
+    ]
+
+
 def shuffled_sentence(shuffled: Shuffled) -> str:
     """Return in words what shuffling gains, or why nothing."""
     if shuffled.reason:
         return f"Shuffling gains nothing that is known: {shuffled.reason}."
     return (
-        f"Shuffled among {shuffled.reports:,} reports, ε of a record is at most {shuffled.epsilon:.4g}, but for a "
-        f"chance of {shuffled.delta:.2g}."
+        f"Shuffled among {shuffled.reports:,} reports, ε of a record is at most {upwards(shuffled.epsilon, 4):,.4f}, "
+        f"but for a chance of {shuffled.delta:.2g}."
     )
 
 
-def release_sentences(release: Release) -> list[str]:
-    """Return in words what the release of a file leaves of its truths."""
+def release_sentences(release: Release, asked: int | None = None) -> list[str]:
+    """Return in words what the release of a file leaves of its truths; ``asked`` where a report has a part of them."""
     key = ", ".join(release.key)
+    that = "" if asked is None else " that was asked"
+    part = "" if asked is None else f" No report has more than {asked} of the attributes."
     said = [
         f"Of {release.records:,} records, {release.true_records:,.1f} are expected to be reported true in every "
-        f"attribute; of {release.uniques:,} that nobody else shares (by {key}), {release.surviving_uniques:,.1f}, and "
-        "nobody can tell which."
+        f"attribute{that}; of {release.uniques:,} that nobody else shares (by {'all of ' * (asked is not None)}{key}), "
+        f"{release.surviving_uniques:,.1f}, and nobody can tell which.{part}"
     ]
     if release.exposed:
         said.append(

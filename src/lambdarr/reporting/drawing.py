@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 WIDEST = 24
 """Letters of the names beside a chart."""
 
+WIDEST_ROW = 40
+"""Letters of the names of several categories side by side."""
+
 WIDTH = 240
 """Of a chart with names beside it: with them it fills a phone's screen at nearly its own size."""
 
@@ -88,7 +91,7 @@ def _config() -> dict[str, Any]:
         "domainColor": MUTED,
         "tickColor": MUTED,
         "gridColor": LINE,
-        "labelLimit": 220,
+        "labelLimit": 340,
         "labelFlush": False,
     }
     return {

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 MOSTLY_NOISE = 0.25
 """Expected total-variation error from which a table is called noisy: a quarter of its mass may be misplaced."""
 
+_WIDE = 0.75  # width of a share's interval from which it says next to nothing, whatever error is expected
+
 _NUMBERS = ("estimate", "unbiased", "standard_error", "lower", "upper", "count")
 
 
@@ -125,9 +127,15 @@ def estimate_warning(estimate: Estimate) -> str | None:
     name = " × ".join(estimate.attributes)
     if estimate.is_implausible:
         return f"{name}: some cells are further from possible than chance explains; are these reports of this design?"
-    error = estimate.expected_error
+    error = round(estimate.expected_error, 3)  # as it is shown
     if error < MOSTLY_NOISE:
-        return None
+        lower, upper = estimate.interval(0.95)
+        if (upper - lower).max() < _WIDE:
+            return None
+        return (
+            f"{name}: mostly noise. With {estimate.n:,} report{'s' if estimate.n != 1 else ''} an interval spans "
+            f"{(upper - lower).max():.0%} of all that is possible. Collect more reports, or use a larger λ."
+        )
     size = f"{error:.2f}, where 0 is exact and 1 as wrong as can be" if error < 1 else "above 1: it says nothing"
     return (
         f"{name}: mostly noise. With {estimate.n:,} report{'s' if estimate.n != 1 else ''} the expected "

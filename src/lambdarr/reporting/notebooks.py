@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from lambdarr.reporting.designs import drawn_sentences
 from lambdarr.reporting.markup import table, text
+from lambdarr.reporting.texts import epsilon_text
 from lambdarr.reporting.words import asked_in_words
 
 if TYPE_CHECKING:
+    from lambdarr.asking import AskedComparison
     from lambdarr.association import Correlation
     from lambdarr.auditing import Audit
     from lambdarr.designs import Design
     from lambdarr.estimation import Estimate
     from lambdarr.measuring import Measurement
+    from lambdarr.planning import Plan
     from lambdarr.queries import Answer
 
 _MOST = 50
@@ -44,7 +47,7 @@ def design_html(design: Design) -> str:
 
 def audit_html(audit: Audit) -> str:
     """Return an audit as a table, the joint last."""
-    from lambdarr.reporting.designs import audit_columns, audit_title
+    from lambdarr.reporting.designs import audit_columns, audit_title, repeated_sentences
 
     columns = audit_columns(audit)
     rows = [*zip((*(leak.name for leak in audit.attributes), "joint"), *columns.values(), strict=True)]
@@ -52,8 +55,28 @@ def audit_html(audit: Audit) -> str:
     return (shown if audit.attributes else "") + _notes(
         f"{len(audit.attributes) - _MOST:,} more attributes are not shown." if len(audit.attributes) > _MOST else "",
         f"Released unrandomized: {', '.join(audit.released)}. Nothing above protects it." if audit.released else "",
+        *(repeated_sentences(audit) if audit.reports > 1 else ()),
         *(leak.sentence for leak in audit.drawn),
     )
+
+
+def plan_html(plan: Plan) -> str:
+    """Return a plan as a sentence, and its keep rates as a table."""
+    channels = list(plan.design.by_name.items())
+    rows = [(name, f"{c.lam:.4g}", f"{c.strength:.1%}", _epsilon(c.epsilon)) for name, c in channels[:_MOST]]
+    return _notes(f"{plan}.") + table("The design it is for", ("attribute", "λ", "strength β", "ε"), rows)
+
+
+def asked_html(found: AskedComparison) -> str:
+    """Return what to expect of every number of attributes that may be asked, as a table."""
+    best = found.best
+    rows = [
+        (f"{plan.asked}{' (best)' if plan is best else ''}", f"{plan.reports:,.0f}", f"{plan.error:.3g}",
+         f"{plan.gain:.3g} ×")
+        for plan in found.plans
+    ]  # fmt: skip
+    headings = ("asked", "reports of the largest table", "squared error of a cell", "less than asking all")
+    return table(f"How many of {len(best.design.names)} attributes to ask of each respondent", headings, rows)
 
 
 def measurement_html(measured: Measurement) -> str:
@@ -105,12 +128,15 @@ def correlation_html(found: Correlation, level: float = 0.95) -> str:
     for pair in found.pairs[:_MOST]:
         lower, upper = pair.interval("cramers_v", level)
         measures = (pair.cramers_v, pair.correlation.value, pair.mutual_information)
-        v, correlation, bits = ("–" if math.isnan(number) else f"{number:.3f}" for number in measures)
+        v, correlation, bits = ("–" if math.isnan(number) else f"{number:z.3f}" for number in measures)
         rows.append((*pair.attributes, v, f"{lower:.3f} … {upper:.3f}", correlation, bits, f"{pair.p_value:.3g}"))
     headings = ("first", "second", "Cramér's V", f"{100 * level:g}% interval", "correlation", "bits shared", "p")
     more = len(found.pairs) - len(rows)
     shown = table(f"How attributes go together: {found.n:,} reports, {found.inference}", headings, rows, names=2)
-    return shown + _notes(f"{more:,} more pairs: to_frame() has all." if more else "")
+    return shown + _notes(
+        f"{more:,} more pairs: to_frame() has all." if more else "",
+        "–: no scores, or lost in noise." if any("–" in row for row in rows) else "",
+    )
 
 
 def design_plot(design: Design, what: str) -> Any:
@@ -169,7 +195,7 @@ def _first(most: int, count: int) -> str:
 
 
 def _epsilon(epsilon: float) -> str:
-    return "∞" if math.isinf(epsilon) else f"{epsilon:.3f}"
+    return epsilon_text(epsilon)
 
 
 def _true(thing: Any) -> str:

@@ -42,7 +42,7 @@ def report(
     strata: str | ArrayLike | None = None,
     clusters: str | ArrayLike | None = None,
     level: float = 0.95,
-    title: str = "What the answers say, and what they keep to themselves",
+    title: str | None = None,
     force: bool = False,
 ) -> str:
     """Return a report as one HTML page: the design in words, what it costs and keeps, estimates, and the audit.
@@ -64,8 +64,8 @@ def report(
         As for ``estimate``.
     level : float
         Level of the intervals.
-    title : str
-        The page's heading.
+    title : str, optional
+        The page's heading; by default what it is about.
     force : bool
         Replace the output if it exists.
 
@@ -97,6 +97,7 @@ def report(
     if output is not None and Path(output).suffix.lower() not in (".html", ".htm"):
         msg = f"the report is an HTML page; the ending of {output} must be .html"
         raise lambdarr.DesignError(msg)
+    _check_categories(designs)
     drawing.altair()  # what is missing is told before the work
     deviations(level)
     asked = None if tables is None else [listed(names) for names in ([tables] if isinstance(tables, str) else tables)]
@@ -109,11 +110,25 @@ def report(
         raise lambdarr.DataError(msg)
     found = findings.find(waves, asked, inference) if waves else None
     again = _Again.of(waves, asked, inference, survey, level)
-    page = _page(designs, found, again, level, title)
+    about = "What the answers will tell" if found is None else "What the answers say"
+    page = _page(designs, found, again, level, title or f"{about}, and what they keep to themselves")
     if path is not None:
         with replacing(path, force=force) as file:
             file.write(page.encode())
     return page
+
+
+def _check_categories(designs: Sequence[Design]) -> None:
+    """Refuse waves that share the name of an attribute and not its categories: it could only be left out."""
+    seen: dict[str, Any] = {}
+    for number, design in enumerate(designs, start=1):
+        for attribute in design.attributes:
+            if seen.setdefault(attribute.name, attribute) != attribute:
+                msg = (
+                    f"attribute {attribute.name!r} has other categories in design {number} than in an earlier one; "
+                    "waves can be reported together if they agree on what they share"
+                )
+                raise lambdarr.DesignError(msg)
 
 
 class _Again(NamedTuple):
@@ -151,7 +166,30 @@ class _Again(NamedTuple):
                 lines.append(["correlate", self.reports[0], "-d", designs[0], *columns, *self.options])
         asked = [part for names in self.tables for part in ("-t", names)]
         lines.append(["report", designs[0], *self.reports[:1], "-o", "report.html", *asked, *self.options])
-        return [shlex.join(["lambdarr", *line]) for line in lines]
+        return [_in_lines(["lambdarr", *line]) for line in lines]
+
+
+def _in_lines(words: Sequence[str], most: int = 90) -> str:
+    r"""Return a command in lines that fit a page, each but the last with a backslash at its end.
+
+    Examples
+    --------
+    >>> print(_in_lines(["show", "design.json", "-t", "a,b", "-t", "c"], 22))
+    show design.json \
+        -t a,b -t c
+    """
+    parts: list[list[str]] = [[]]
+    for word in words:
+        if word.startswith("-") and word != "-":
+            parts.append([])
+        parts[-1].append(word)
+    lines: list[str] = []
+    for part in map(shlex.join, parts):
+        if lines and len(f"{lines[-1]} {part}") <= most:
+            lines[-1] += f" {part}"
+        else:
+            lines.append(f"    {part}" if lines else part)
+    return " \\\n".join(lines)
 
 
 def _numbered(name: str, number: int) -> str:

@@ -39,7 +39,7 @@ def _pair_cells(found: Correlation, level: float, interval: str) -> Iterator[tup
     """Yield the texts of every pair: names, three measures with their intervals in some format, the test."""
 
     def with_interval(value: float | None, lower: float, upper: float) -> str:
-        return "–" if value is None else f"{value:.3f}{interval.format(lower, upper)}"
+        return "–" if value is None else f"{value:z.3f}{interval.format(lower, upper)}"
 
     for row in pair_values(found, level):
         measures = (
@@ -56,7 +56,7 @@ def correlation_table(found: Correlation, level: float) -> Table:
     table.show_lines = True
     for heading in ("", *_PAIR_HEADINGS):
         table.add_column(heading, justify="right" if heading else "left", overflow="fold", no_wrap=bool(heading))
-    for cells in _pair_cells(found, level, "\n{:.3f}…{:.3f}"):
+    for cells in _pair_cells(found, level, "\n{:z.3f}…{:z.3f}"):
         first, second, *numbers = cells
         table.add_row(f"{escape(first)}\n{escape(second)}", *numbers)
     fewest = min(pair.n for pair in found.pairs)
@@ -71,7 +71,7 @@ def correlation_table(found: Correlation, level: float) -> Table:
 def correlation_latex(found: Correlation, level: float) -> str:
     """Return how attributes go together as a LaTeX table."""
     headings = ("", "", "Correlation", "Cramér's $V$", "Bits shared", "$\\chi^2$ (df)", "$p$")
-    return latex_table(headings, _pair_cells(found, level, " [{:.3f}, {:.3f}]"), columns="llrrrrr")
+    return latex_table(headings, _pair_cells(found, level, " [{:z.3f}, {:z.3f}]"), columns="llrrrrr")
 
 
 def regression_values(found: Regression, level: float) -> dict[str, Any]:

@@ -132,7 +132,7 @@ def relations_section(found: Found, level: float) -> str:
     rows = []
     for pair in pairs[:MOST_LISTED]:
         lower, upper = pair.interval("cramers_v", level)
-        correlation = "–" if math.isnan(pair.correlation.value) else f"{pair.correlation.value:.3f}"
+        correlation = "–" if math.isnan(pair.correlation.value) else f"{pair.correlation.value:z.3f}"
         information = "–" if math.isnan(pair.mutual_information) else f"{pair.mutual_information:.3f}"
         p = "< 0.001" if pair.p_value < 0.001 else f"{pair.p_value:.3f}"
         rows.append(

@@ -8,6 +8,8 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
+from lambdarr.auditing import upwards
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -31,17 +33,42 @@ def finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def percent(share: float) -> str:
-    """Return a share in percent; what is nearly none or nearly all is not rounded to either.
+def percent(share: float, *, up: bool = False) -> str:
+    """Return a share in percent; what is nearly none or nearly all is not rounded to either, and a limit rounded up.
 
     Examples
     --------
     >>> percent(0.5), percent(0.99996), percent(1), percent(1e-9), percent(0)
     ('50.0%', '> 99.9%', '100.0%', '< 0.1%', '0.0%')
+    >>> percent(0.8181), percent(0.8181, up=True), percent(0.9992, up=True)
+    ('81.8%', '81.9%', '> 99.9%')
     """
     if 0 < share < 0.0005:
         return "< 0.1%"
-    return "> 99.9%" if 0.9995 <= share < 1 else f"{share:.1%}"
+    shown = upwards(share, 3) if up else share
+    return "> 99.9%" if shown >= 0.9995 and share < 1 else f"{shown:.1%}"
+
+
+def epsilon_text(epsilon: float, infinite: str = "∞") -> str:
+    """Return ε, rounded up.
+
+    Examples
+    --------
+    >>> epsilon_text(1.09861), epsilon_text(1386294.3611), epsilon_text(math.inf)
+    ('1.099', '1,386,294.362', '∞')
+    """
+    return infinite if math.isinf(epsilon) else f"{upwards(epsilon, 3):,.3f}"
+
+
+def three_digits(number: float) -> str:
+    """Return a number with three digits that count, without a power of ten where it can be read.
+
+    Examples
+    --------
+    >>> three_digits(2.043), three_digits(2213.4), three_digits(3.2e14)
+    ('2.04', '2,210', '3.2e+14')
+    """
+    return f"{number:.3g}" if number < 100 or number >= 1e9 else f"{float(f'{number:.3g}'):,.0f}"
 
 
 def terminal_table(title: str, headings: Sequence[str]) -> Table:
