@@ -7,6 +7,7 @@ Randomizers that cannot be seeded (single records, the client) fail a run of the
 import dataclasses
 import functools
 import io
+import itertools
 import json
 import math
 import sys
@@ -24,7 +25,7 @@ from scipy import stats
 from typer.testing import CliRunner
 
 import lambdarr as lr
-from lambdarr import checks, endpoints, measuring, observing, sampling
+from lambdarr import checks, endpoints, measuring, observing, sampling, wholes
 from lambdarr.cli import app
 from lambdarr.reporting.designs import audit_table
 from lambdarr.reporting.measurements import measurement_sentences, measurement_table
@@ -272,7 +273,7 @@ def test_many_categories_and_many_attributes_pass():
     design = lr.design({f"a{j}": list(range(size)) for j, size in enumerate([2, 3, 5, 40, 300, 2_000])}, lam=0.5)
     found = lr.measure(design, draws=100_000, rng=lr.SeededWords(3))
     assert found.passed, found.reason
-    assert len(found.checks) == 7 * 6 + 15
+    assert len(found.checks) == 7 * 6 + 15 + 1
     assert found.attributes[-1].truths < 2_000
 
 
@@ -636,3 +637,75 @@ def leaking(how):
 def test_redraws_from_the_data_are_caught(how):
     assert not lr.measure(FOUR, leaking(how), mode="table", draws=50_000).passed
     assert lr.measure(FOUR, leaking("not"), mode="table", draws=50_000).passed
+
+
+# Samplers whose attributes and pairs are right, and whose records are not.
+
+TWELVE = lr.design({f"q{j}": [0, 1] for j in range(12)}, epsilon=2)
+THREE = lr.design({"a": range(2), "b": range(2), "c": range(5)}, lam={"a": 0.5, "b": 0.3, "c": 0.6})
+MANY = lr.design({f"q{j}": range(3) for j in range(15)}, lam=0.3)
+
+
+def test_records_left_as_they_were_are_caught():
+    """Of 12 attributes with ε = 2, 3 records in 1,000: the true ε is 3.75."""
+    found = lr.measure(TWELVE, samplers.LeavesSomeRecords(TWELVE), mode="table", draws=200_000)
+    assert [check.name for check in found.failures] == ["records"]
+    assert "all of the 12 answers of a record are true in 0.3" in found.reason
+    assert found.failures[0].attributes == TWELVE.names
+
+
+@pytest.mark.parametrize("design", [THREE, MANY], ids=["cells", "threes"])
+def test_words_that_are_independent_in_pairs_alone_are_caught(design):
+    found = lr.measure(design, samplers.AddsItsWords(design), mode="table", draws=100_000)
+    assert {check.name for check in found.failures} == {"records"}
+    assert ("'q12', 'q13', 'q14'" in found.reason) == (design is MANY)
+
+
+def test_records_of_one_kind_left_as_they_were_are_caught():
+    """Where all truths are 0 and half of the time: one record in 40, and none of any other kind."""
+    right = samplers.LeavesSomeRecords(THREE)
+    right.left = lambda rows: np.zeros(rows, dtype=bool)
+
+    def left(table):
+        reports = right(table)
+        same = np.all([table[name].to_numpy() == 0 for name in "abc"], axis=0) & (right.words("", len(table)) % 2 == 0)
+        return pa.table({name: np.where(same, table[name], reports[name]) for name in "abc"})
+
+    found = lr.measure(THREE, left, mode="table", draws=100_000)
+    (records,) = [check for check in found.failures if check.name == "records"]
+    assert "where the truths are 'a' '0', 'b' '0', 'c' '0'" in records.finding
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=7), st.integers(1, 7))
+def test_number_of_true_answers_follows_from_all_patterns(truthfulness, asked):
+    asked = min(asked, len(truthfulness))
+    expected, sets = np.zeros(asked + 1), list(itertools.combinations(truthfulness, asked))
+    for some in sets:
+        for true in itertools.product([False, True], repeat=asked):
+            chance = math.prod(d if kept else 1 - d for d, kept in zip(some, true, strict=True))
+            expected[sum(true)] += chance / len(sets)
+    assert wholes.numbers_true(truthfulness, asked) == pytest.approx(expected, rel=1e-9, abs=1e-300)
+
+
+@pytest.mark.parametrize("asked", [None, 2, 4])
+@pytest.mark.parametrize("lam", [0.3, 0.95])
+def test_p_values_of_right_records_are_no_smaller_than_uniform_ones(asked, lam):
+    """150 seeded sets of calls: the share below 1 %, 10 % and 50 % is at most that, but for chance."""
+    design = lr.design(
+        {"a": range(3), "b": range(2), "c": range(4), "d": range(2), "e": range(2)}, lam=lam, asked=asked
+    )
+    rng, found = lr.SeededWords(4), []
+    for _ in range(150):
+        seen = wholes.ObservedRecords(design.attributes, design.channels, asked or 5)
+        for _ in range(2):
+            truths = [(rng.words(500) % a.size).astype(np.int32) for a in design.attributes]
+            flags = np.ones((5, 500), bool) if asked is None else sampling.drawn_sets(rng, 500, asked=asked, count=5)
+            reports = [
+                np.where(some, sampling.reports_from_words(codes, rng.words(500), channel), -1)
+                for some, codes, channel in zip(flags, truths, design.channels, strict=True)
+            ]
+            seen.add(truths, reports, large=True)
+        found.append(seen.check(0).p_value)
+    for level in (0.01, 0.1, 0.5):
+        below = (np.array(found) < level).sum()
+        assert stats.binom.sf(below - 1, 150, level) > FALSE_ALARM / 18

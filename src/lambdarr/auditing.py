@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from decimal import Context, Decimal
+from fractions import Fraction
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -211,7 +213,7 @@ class Audit:
         amplified, reason = local, self._why_not_shuffled(n, delta)
         if not reason:
             spread = 8 * math.sqrt(math.exp(local) * math.log(4 / delta) / n) + 8 * math.exp(local) / n
-            amplified = math.log1p(-math.expm1(-local) * spread)
+            amplified = math.log1p(-math.expm1(-local) * spread) * (1 + 1e-12)  # more than rounding takes
             if amplified >= local:
                 reason = (
                     f"among {_reports(n)} the bound is {amplified:.4g}, no less than without; it takes more of them"
@@ -304,7 +306,7 @@ def audit(
         size=math.prod(leak.size for leak in leaks),
         bits=design.bits,
         strength=design.strength,
-        epsilon=_rounded_up(design.epsilon),
+        epsilon=math.inf if design.drawn else _epsilon(design.channels, design.asked),
         truthfulness=design.truthfulness,
         capacity=design.share_asked * math.fsum(leak.capacity for leak in leaks),
         guess_gain=design.mean_product([leak.guess_gain for leak in leaks]),
@@ -359,9 +361,27 @@ def _reports(n: int) -> str:
     return "1 report" if n == 1 else f"{n:,} reports"
 
 
-def _rounded_up(epsilon: float) -> float:
-    """Return ε no smaller than the exact one: what is stated is a promise."""
-    return math.nextafter(epsilon, math.inf)
+_DIGITS = Context(prec=60)
+
+
+def _epsilon(channels: Sequence[Channel], asked: int | None = None) -> float:
+    """Return the smallest float that is no smaller than the exact ε: what is stated is a promise.
+
+    ε = ln Π (T + h)/h over the channels, or over as many as are asked, those that give away most: a logarithm of one
+    ratio of whole numbers, taken to 60 digits.
+    """
+    if any(channel.width == 0 for channel in channels):
+        return math.inf
+    ratios = sorted((Fraction(c.threshold + c.width, c.width) for c in channels), reverse=True)[:asked]
+    ratio = math.prod(ratios, start=Fraction(1))
+    exact = _DIGITS.ln(_DIGITS.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)))
+    above = _DIGITS.multiply(exact, Decimal("1." + 49 * "0" + "1"))  # the last ten digits are left to rounding
+    nearest = float(above)
+    return nearest if Decimal(nearest) >= above else _rounded_up(nearest)
+
+
+def _rounded_up(value: float) -> float:
+    return math.nextafter(value, math.inf)
 
 
 def _repeated(leak: Leak, times: int) -> Leak:
@@ -438,7 +458,7 @@ def _leak(attribute: Attribute, channel: Channel, pi: NDArray[np.float64]) -> Le
         size=channel.size,
         bits=channel.bits,
         strength=channel.strength,
-        epsilon=_rounded_up(channel.epsilon),
+        epsilon=_epsilon([channel]),
         truthfulness=channel.truthfulness,
         capacity=channel.max_bits - channel.bits,
         guess_gain=float(right / likeliest),

@@ -76,7 +76,7 @@ class Channel:
         widest = _widest(self.size)
         if width > widest and self.rounding == "private":
             msg = (
-                f"lam must be at least {(WORDS - widest * self.size) / WORDS:.3g} for {self.size} categories, got "
+                f"lam must be at least {smallest_keep_rate(self.size):.3g} for {self.size} categories, got "
                 f"{self.lam}; a smaller keep rate cannot be run exactly"
             )
             raise DesignError(msg)
@@ -280,6 +280,17 @@ def _check_target(
         left, right = "(" if open_low else "[", ")" if open_high else "]"
         msg = f"{name} must be in {left}{low:.6g}, {high:.6g}{right}, got {value!r}; {why}"
         raise DesignError(msg)
+
+
+def smallest_keep_rate(size: int) -> float:
+    """Return the smallest λ of the grid.
+
+    Examples
+    --------
+    >>> smallest_keep_rate(65_536) * 2**32
+    65536.0
+    """
+    return (WORDS - _widest(size) * size) / WORDS
 
 
 def _widest(size: int) -> int:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Counts = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-CheckName = Literal["repeats", "asked", "cells", "others", "positions", "lags", "calls", "pairs", "epsilon"]
+CheckName = Literal["repeats", "asked", "cells", "others", "positions", "lags", "calls", "pairs", "records", "epsilon"]
 """In the order in which they point to a cause: a wrong cell is also seen by all that follow."""
 
 
@@ -31,9 +31,10 @@ class Check:
     Parameters
     ----------
     name : str
-        ``repeats``, ``cells``, ``others``, ``positions``, ``lags``, ``calls``, ``pairs`` or ``epsilon``.
+        ``repeats``, ``asked``, ``cells``, ``others``, ``positions``, ``lags``, ``calls``, ``pairs``, ``records`` or
+        ``epsilon``.
     attributes : tuple of str
-        The attribute that it is about; for ``pairs`` two of them.
+        The attribute that it is about; for ``pairs`` two of them, for ``asked`` and ``records`` all.
     tests : int
         How many counts were tested.
     chi_square, freedom : float, int

@@ -21,6 +21,7 @@ from lambdarr.observing import Observed, ObservedPair, agreement
 from lambdarr.randomizers import opened
 from lambdarr.sampling import SeededWords
 from lambdarr.sets import ObservedSets
+from lambdarr.wholes import ObservedRecords
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -90,8 +91,8 @@ class Measurement:
     attributes : tuple of Bound
         One for each attribute.
     joint : Bound
-        The whole record: the sum over attributes, which holds if they are randomized independently (``pairs``); where
-        some are asked, over as many as are, those with the largest bounds.
+        The whole record: the sum over attributes, which holds if they are randomized independently (``pairs``,
+        ``records``); where some are asked, over as many as are, those with the largest bounds.
     checks : tuple of Check
         Every check, with its p-value.
     draws, calls : int
@@ -240,6 +241,8 @@ class _Watch:
             for i, j in combinations(range(len(pairs)), 2)
             if design.asked != 1  # nobody answers two
         }
+        asked = len(pairs) if design.asked is None else design.asked
+        self._wholes = ObservedRecords(design.attributes, design.channels, asked) if asked > 1 else None
         self._done = self._calls = 0
         self._progress = progress
         self._run()
@@ -283,6 +286,8 @@ class _Watch:
             seen.add(before, after, large=large)
         if self._sets is not None:
             self._sets.add(truths, reports, large=large)
+        if self._wholes is not None:
+            self._wholes.add(truths, reports, large=large)
         self._calls += 1
         self._done += len(truths[0])
         if self._progress is not None:
@@ -323,7 +328,8 @@ class _Watch:
             yield left * (number + 1) // count - left * number // count
 
     def result(self, confidence: float, false_alarm: float) -> Measurement:
-        threshold = false_alarm / (7 * len(self._seen) + len(self._pairs) + (self._sets is not None))
+        of_records = [each for each in (self._sets, self._wholes) if each is not None]
+        threshold = false_alarm / (7 * len(self._seen) + len(self._pairs) + len(of_records))
         checks = [
             check
             for seen in self._seen
@@ -338,7 +344,7 @@ class _Watch:
             )
         ]
         checks += [pair.check(threshold) for pair in self._pairs.values()]
-        checks += [] if self._sets is None else [self._sets.check(threshold)]
+        checks += [each.check(threshold) for each in of_records]
         # so many ends of intervals have to hold at once
         alpha = (1 - confidence) / sum(2 * seen.cells.size for seen in self._seen)
         bounds = [_bound(seen, alpha) for seen in self._seen]

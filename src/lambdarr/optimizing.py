@@ -41,11 +41,12 @@ class Certificate:
     ----------
     error : float
         The mean variance of a cell, summed over the tables of the workload by their weights, for one respondent out of
-        evenly spread people: divide by the number of respondents.
+        evenly spread people: divide by the number of respondents. It is of the λ's that the design has, on the grid of
+        the sampler, whose steps of r/2³² are wide where an attribute has very many categories and a small λ.
     lower_bound : float
-        No λ's that meet the demands have a smaller error than this.
+        No λ's that meet the demands have a smaller error than this, on the grid or between its points.
     equal_lambda, equal_epsilon : float
-        The error of the same budget spent on the same λ, or the same ε, for all attributes.
+        The error of the same budget spent on the same λ, or the same ε, for all attributes; on the grid too.
     by_asked : mapping
         The least error for every number of attributes that respondents could be asked, where the best was chosen.
     """
@@ -124,9 +125,9 @@ def workload_of(workload: Any, names: Sequence[str]) -> dict[tuple[int, ...], fl
             msg = f"there are {tables:,} tables of order {workload}, more than {MOST_TABLES:,}; name those you want"
             raise DesignError(msg)
         return dict.fromkeys(itertools.combinations(range(len(names)), workload), 1.0)
-    given = workload if isinstance(workload, Mapping) else dict.fromkeys(workload if _is_list(workload) else (), 1.0)
+    given = workload.items() if isinstance(workload, Mapping) else _each_once(workload)
     found: dict[tuple[int, ...], float] = {}
-    for table, weight in given.items():
+    for table, weight in given:
         listed = (table,) if isinstance(table, str) else tuple(table)
         for name in listed:
             if name not in names:
@@ -138,15 +139,19 @@ def workload_of(workload: Any, names: Sequence[str]) -> dict[tuple[int, ...], fl
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < math.inf:
             msg = f"the weight of {' × '.join(listed)} in the workload must be a positive number, got {weight!r}"
             raise DesignError(msg)
-        found[tuple(sorted(names.index(name) for name in listed))] = float(weight)
+        places = tuple(sorted(names.index(name) for name in listed))
+        if places in found:
+            msg = f"the workload names the table {' × '.join(listed)} twice; name it once, the order does not matter"
+            raise DesignError(msg)
+        found[places] = float(weight)
     if not found:
         msg = "workload must be an order of tables such as 2, a list of tables, or a mapping from tables to weights"
         raise DesignError(msg)
     return found
 
 
-def _is_list(workload: Any) -> bool:
-    return isinstance(workload, list | tuple | set | frozenset) and not isinstance(workload, str)
+def _each_once(workload: Any) -> list[tuple[Any, float]]:
+    return [(table, 1.0) for table in workload] if isinstance(workload, list | tuple | set | frozenset) else []
 
 
 class Problem:
@@ -187,9 +192,13 @@ class Problem:
             raise DesignError(msg)
         equal = dict.fromkeys(("lambda", "epsilon"), math.nan)
         if self._budget is not None:
-            equal = {kind: self._error(self._equal(kind, self._budget)) for kind in equal}
+            equal = {kind: self._error(self._on_grid(self._equal(kind, self._budget))) for kind in equal}
         bound = self._error(t, less=self._gap(t))
         return np.exp(t), Certificate(self._error(t), bound, equal["lambda"], equal["epsilon"])
+
+    def error(self, lams: Sequence[float]) -> float:
+        """Return the error that λ's have."""
+        return self._error(np.log(lams))
 
     # The functions, in t = ln λ, with their derivatives.
 
@@ -236,6 +245,11 @@ class Problem:
     def _least(self) -> Floats:
         """Return the smallest ln λ of every attribute that the sampler has."""
         return np.log([(WORDS - (WORDS - 1) // int(r) * int(r)) / WORDS for r in self._r])
+
+    def _on_grid(self, t: Floats) -> Floats:
+        """Return λ's moved down to those that the sampler has, or to the smallest of them."""
+        widths = np.ceil((1 - np.exp(t)) * (WORDS / self._r))
+        return np.asarray(np.maximum(np.log(1 - np.minimum(widths * self._r / WORDS, 1 - 1 / WORDS)), self._least()))
 
     def _box(self, demands: Sequence[Demand]) -> tuple[Floats, Floats]:
         """Return bounds of every ln λ; a budget bounds each, as none can spend more than all of it."""

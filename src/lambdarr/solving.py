@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lambdarr.channel import Channel, is_number
+from lambdarr.channel import WORDS, Channel, is_number, smallest_keep_rate
 from lambdarr.conditions import probabilities_of
 from lambdarr.designs import Design, check_asked, listed, share_asked_all
 from lambdarr.domain import Attribute
@@ -18,7 +18,7 @@ from lambdarr.finding import attributes_in, place_of
 from lambdarr.optimizing import Bound, Budget, Problem, Relation, workload_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from lambdarr.binning import Binning
     from lambdarr.conditions import Prior
@@ -168,17 +168,27 @@ def design(
         return Design(
             attributes, _channels(attributes, given, priors, count), kept, count, binnings=binnings, drawn=columns_drawn
         )
-    limits = [
-        *_limits(attributes, "at least", at_least or {}, priors),
-        *_limits(attributes, "at most", at_most or {}, priors),
-        *_relations(attributes, "preserve", preserve or {}),
-        *_relations(attributes, "hide", hide or {}),
-    ]
+
+    def demanded(asked: int, *, soft: bool) -> list[Demand]:
+        return [
+            *_wanted(attributes, given, priors, asked, soft=soft),
+            *_limits(attributes, "at least", at_least or {}, priors, soft=soft),
+            *_limits(attributes, "at most", at_most or {}, priors, soft=soft),
+            *_relations(attributes, "preserve", preserve or {}),
+            *_relations(attributes, "hide", hide or {}),
+        ]
+
     tables = workload_of(2 if workload is None else workload, [attribute.name for attribute in attributes])
 
     def best(asked: int) -> Design:
-        demands = [*_wanted(attributes, given, priors, asked), *limits]
-        channels, certificate = _optimal(attributes, tables, demands, asked)
+        demands, softer = (demanded(asked, soft=soft) for soft in (False, True))
+        try:
+            channels, certificate = _optimal(attributes, tables, demands, asked)
+        except DesignError:
+            if softer == demands:
+                raise
+            # what leaves no room at all, such as a floor that is the ceiling, may fall between two points of the grid
+            channels, certificate = _optimal(attributes, tables, softer, asked)
         if certificate is None and workload is not None:
             msg = (
                 f"{' and '.join(given)} fixes every λ, so there is none to choose for a workload; leave one of them out"
@@ -384,14 +394,14 @@ def _check_priors(priors: dict[str, Any], posteriors: list[Target | None]) -> No
 
 
 def _wanted(
-    attributes: tuple[Attribute, ...], targets: dict[str, Target], priors: dict[str, Any], asked: int
+    attributes: tuple[Attribute, ...], targets: dict[str, Target], priors: dict[str, Any], asked: int, *, soft: bool
 ) -> list[Demand]:
     """Return the targets as demands: a joint ε, bits or strength is a budget, others are for each attribute."""
     demands: list[Demand] = []
     capacity = math.fsum(math.log2(attribute.size) for attribute in attributes)
     for kind, target in targets.items():
         if isinstance(target, Mapping) or kind in ("lam", "truthfulness", "posterior"):
-            demands += _limits(attributes, "=", {kind: target}, priors)
+            demands += _limits(attributes, "=", {kind: target}, priors, soft=soft)
             continue
         _SPREAD[kind](attributes, target, asked)  # which checks it
         if any(isinstance(demand, Budget) for demand in demands):
@@ -413,9 +423,13 @@ _RISING = ("lam", "epsilon", "truthfulness", "posterior")
 
 
 def _limits(
-    attributes: tuple[Attribute, ...], how: str, limits: Mapping[str, Target], priors: dict[str, Any]
+    attributes: tuple[Attribute, ...], how: str, limits: Mapping[str, Target], priors: dict[str, Any], *, soft: bool
 ) -> list[Demand]:
-    """Return floors, ceilings or fixed values of measures as demands on λ."""
+    """Return floors, ceilings or fixed values of measures as demands on λ, which are points of the sampler's grid.
+
+    Ceilings are moved down to it and floors up, so that what is demanded holds for the λ that is run. Soft ones are all
+    moved down, if that is next to nothing.
+    """
     names = [attribute.name for attribute in attributes]
     demands: list[Demand] = []
     for kind, target in limits.items():
@@ -425,13 +439,48 @@ def _limits(
         each = target if isinstance(target, Mapping) else dict.fromkeys(names, target)
         for name, value in each.items():
             place = place_of(name, names)
-            lam = _channel(name, attributes[place].size, kind, value, priors.get(name)).lam
             floor = how == "=" or (how == "at least") == (kind in _RISING)
             ceiling = how == "=" or not floor
+            channel = _channel(name, attributes[place].size, kind, value, priors.get(name))
+            down = _below(name, channel, kind, value, ceiling=not floor)
+            if not floor or (soft and channel.size / WORDS < _NEXT_TO_NOTHING * down.lam):
+                channel = down
+            elif not ceiling:
+                channel = _above(down, kind, value, priors.get(name))
+            lam = channel.lam
             demands.append(
                 Bound(place, lam if floor else 0.0, lam if ceiling else 1.0, f"{kind} of {name} {how} {value:g}")
             )
     return demands
+
+
+_NEXT_TO_NOTHING = 1e-6
+"""Which part of λ a step of the grid may be, for a floor to give way to what else is demanded."""
+
+
+def _below(name: str, channel: Channel, kind: str, value: float, *, ceiling: bool) -> Channel:
+    """Return the channel of the largest λ that a ceiling allows; other measures than λ were solved for it already."""
+    if kind != "lam":
+        return channel
+    least = smallest_keep_rate(channel.size)
+    if ceiling and value < least:
+        msg = (
+            f"lam of {name} at most {value:g} cannot be met: the smallest keep rate of {channel.size:,} categories is "
+            f"{least:.3g}; raise the ceiling, or group categories"
+        )
+        raise DesignError(msg)
+    return Channel(channel.size, max(value, least), rounding="private")
+
+
+def _above(down: Channel, kind: str, value: float, prior: Any) -> Channel:
+    """Return the channel of the smallest λ that a floor allows: the one below it, if it is on the grid, or the next."""
+    if kind == "posterior":
+        pi = [1 / down.size] * down.size if prior is None else prior
+        reached = down.worst_posterior(pi)
+    else:
+        reached = getattr(down, kind)
+    met = reached >= value if kind in _RISING else reached <= value
+    return down if met else Channel(down.size, min(1.0, down.lam + down.size / WORDS))
 
 
 def _relations(attributes: tuple[Attribute, ...], how: str, relations: Mapping[tuple[str, str], float]) -> list[Demand]:
@@ -468,14 +517,27 @@ def _optimal(
         )
         raise DesignError(msg)
     weights = {table: weight / share_asked_all(len(table), asked, len(names)) for table, weight in tables.items()}
-    lams, certificate = Problem([attribute.size for attribute in attributes], weights, demands).solve()
+    problem = Problem([attribute.size for attribute in attributes], weights, demands)
+    lams, certificate = problem.solve()
     bounds = [demand for demand in demands if isinstance(demand, Bound)]
     bounded = {bound.attribute for bound in bounds if bound.at_most < 1}
     for place, lam in enumerate(lams):
         if lam > 1 - 1e-6 and place not in bounded and not any(isinstance(demand, Budget) for demand in demands):
             msg = f"nothing keeps {names[place]!r} from λ = 1; give a joint epsilon, bits or strength, or a ceiling"
             raise DesignError(msg)
-    fixed = {bound.attribute for bound in bounds if bound.at_least == bound.at_most}
-    return tuple(
-        Channel(attribute.size, float(lam), rounding="private") for attribute, lam in zip(attributes, lams, strict=True)
-    ), None if len(fixed) == len(names) else certificate
+    channels = tuple(
+        _rounded(attribute.size, float(lam), place, bounds)
+        for place, (attribute, lam) in enumerate(zip(attributes, lams, strict=True))
+    )
+    if len({bound.attribute for bound in bounds if bound.at_least == bound.at_most}) == len(names):
+        return channels, None
+    # the grid may be coarse, and the error is that of the λ's that will be run
+    return channels, replace(certificate, error=problem.error([channel.lam for channel in channels]))
+
+
+def _rounded(size: int, lam: float, place: int, bounds: Sequence[Bound]) -> Channel:
+    """Return the channel of a λ moved down to the grid; a solver's may be a hair beyond its bounds, which are on it."""
+    own = [bound for bound in bounds if bound.attribute == place]
+    low = max((bound.at_least for bound in own), default=0.0)
+    high = min((bound.at_most for bound in own), default=1.0)
+    return Channel(size, max(min(max(lam, low), high), smallest_keep_rate(size)), rounding="private")

@@ -20,6 +20,7 @@ _OTHER_CHECKS = {
     "others": "Reports beside truths that are not theirs",
     "repeats": "Calls that come again as a whole",
     "pairs": "Independence between attributes",
+    "records": "Whole records: how many of their answers are true, and which together",
     "epsilon": "No pair of truths told apart better than ε allows",
 }
 HEADINGS = "attribute", "stated ε", "at least", "share", *_CHECKS
