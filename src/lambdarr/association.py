@@ -28,6 +28,7 @@ from lambdarr.individuals import check_plain, column_of, read
 from lambdarr.individuals import related as related_individuals
 from lambdarr.intervals import deviations
 from lambdarr.likelihood import maximum_likelihood
+from lambdarr.scales import UNEVEN
 from lambdarr.sources import as_frame
 from lambdarr.surveys import Survey, check_inference
 from lambdarr.tabulation import tallied
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 MOST_CELLS = 2_500
 """Cells of a pair's table above which its covariance matrix is not formed, and V and mutual information not given."""
 
-_CLEAR = 3.0  # standard errors by which a variance has to be above 0 before anything is divided by it
+_CLEAR = 3.0  # standard errors by which the variance of numbers has to be above 0 before anything is divided by it
 _SMALL = 0.2  # standard error of a correlation from which noise rules, and Fisher's scale only stretches it
 
 
@@ -508,14 +509,18 @@ def _moments(table: Estimate, first: Floats, second: Floats) -> tuple[Measure, M
     of_covariance = Measure(covariance, _error(table, known * (x * y - covariance) / total))
     points = float(rows @ x[:, 0] ** 2), float(columns @ y[0] ** 2)
     spreads = tuple(points[axis] - _excess(table, axis) for axis in range(2))
+    unsure = [UNEVEN * abs(point - spread) for point, spread in zip(points, spreads, strict=True)]
     errors = _error(table, known * (x**2 - points[0]) / total), _error(table, known * (y**2 - points[1]) / total)
-    if not all(spread > _CLEAR * error for spread, error in zip(spreads, errors, strict=True)):  # or one is not known
+    above = _CLEAR if any(attribute.scale is not None for attribute in table.design.attributes) else 0.0
+    clear = [spread > above * math.hypot(*of) for spread, *of in zip(spreads, errors, unsure, strict=True)]
+    if not all(clear):  # or one is not known
         return of_covariance, UNKNOWN
     scale = math.sqrt(spreads[0] * spreads[1])
     value = covariance / scale
     influence = (x * y - covariance) / scale
     influence = influence - value / 2 * ((x**2 - points[0]) / spreads[0] + (y**2 - points[1]) / spreads[1])
-    return of_covariance, Measure(value, _error(table, known * influence / total))
+    shape = [value / 2 * error / spread for error, spread in zip(unsure, spreads, strict=True)]
+    return of_covariance, Measure(value, math.hypot(_error(table, known * influence / total), *shape))
 
 
 def _error(table: Estimate, gradient: Floats) -> float:

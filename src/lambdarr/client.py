@@ -114,7 +114,7 @@ class Client:
             if missing_is_public and answer is None:
                 continue
             # also of what is not asked, though without a word: a record fits, or does not, by itself
-            if scale is None or answer is None:
+            if scale is None or (answer is None and missing is not None):
                 truth = _code(name, values, answer)
             else:
                 truth = scale.code(name, answer, rounding=name in asked)
@@ -171,6 +171,8 @@ class _Scale(NamedTuple):
         wanted = "number of seconds" if self.unit == "duration" else "number"
         if self.unit == "date":
             wanted = "date such as 2026-11-15"
+            if isinstance(answer, datetime.date):
+                answer = answer.isoformat()
             if isinstance(answer, str):
                 try:
                     return float((datetime.datetime.fromisoformat(answer).date() - _EPOCH).days)
@@ -178,6 +180,8 @@ class _Scale(NamedTuple):
                     answer = None
         elif self.unit == "integer":
             wanted = "whole number"
+        elif self.unit == "duration" and isinstance(answer, datetime.timedelta):
+            answer = answer.total_seconds()
         fits = isinstance(answer, int | float) and not isinstance(answer, bool) and self.unit != "date"
         try:
             number = float(answer) if fits else math.nan  # type: ignore[arg-type]

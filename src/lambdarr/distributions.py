@@ -20,7 +20,7 @@ from lambdarr.errors import DataError
 from lambdarr.individuals import distribution_of_drawn
 from lambdarr.intervals import deviations
 from lambdarr.queries import Answer, Bounds
-from lambdarr.scales import FEWEST_BINS, number_of
+from lambdarr.scales import FEWEST_BINS, UNEVEN, number_of
 from lambdarr.smoothing import Cells, fit
 from lambdarr.surveys import check_inference
 from lambdarr.tabulation import tally
@@ -226,7 +226,9 @@ class BinnedDistribution:
             raise DataError(msg)
         mean, _ = self._ratio(self.points)
         value, influence = self._ratio((self.points - mean) ** 2)
-        return self._answer(value - self._excess(), influence)
+        excess = self._excess()
+        noise = float(self._errors(influence))
+        return Answer(value - excess, math.hypot(noise, UNEVEN * excess), self.n, self.inference)
 
     def standard_deviation(self) -> Answer:
         """Return the standard deviation of the numbers within the bounds."""
@@ -275,7 +277,8 @@ class BinnedDistribution:
     def cdf(self, value: object) -> Answer:
         """Return the share of people within the bounds whose number is at most this: it never falls as that rises.
 
-        The value is the smooth histogram's; the error is that of the unbiased function, interpolated within bins.
+        The value is the smooth histogram's. The error has that of the unbiased function, what is not known of the shape
+        within bins, and how far the two are apart.
         """
         number = self._number(value)
         if self.scores is not None:
@@ -286,7 +289,10 @@ class BinnedDistribution:
         inside = np.array([np.interp(number, bounds, column) for column in self._within(0).T])
         share = float(np.interp(number, bounds, function))
         total = self._share(self._inside)
-        return self._answer(share, (inside - share * self._inside) / total)
+        noise = float(self._errors((inside - share * self._inside) / total))
+        shape = float(self._shape_errors(inside[None, :])[0]) / total
+        apart = share - self._share(inside) / total
+        return Answer(share, math.hypot(noise, shape, apart), self.n, self.inference)
 
     def quantile(self, share: float) -> Quantile:
         """Return the number that a share of the people within the bounds is at or below.
@@ -347,7 +353,10 @@ class BinnedDistribution:
             own = functions**2 - self._rounding(functions)
             variances = (worth**2 - self._worth(own)) @ self._squares
         else:
-            variances = (worth - (worth @ self._theta)[..., None]) ** 2 @ self._squares
+            mean = (worth @ self._theta)[..., None]
+            variances = (worth - mean) ** 2 @ self._squares
+            # a few reports that are alike are no certainty: the next may be any, and its error is the least there is
+            variances = np.maximum(variances, ((worth - mean) ** 2).mean(axis=-1) / (self.n * (self.n + 1)))
         return np.asarray(np.sqrt(np.maximum(variances, 0)))
 
     def _rounding(self, functions: Floats) -> Floats:

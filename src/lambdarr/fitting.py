@@ -91,10 +91,19 @@ class Equations(ABC):
             meat = np.asarray(sum(factors[wave] ** 2 * self.meat(values, wave) for wave in waves))
             if finite:
                 meat = meat - sum(self.truths_own(values, wave) for wave in waves)
+        meat = meat + self._rounding(values, factors)
         covariance = _sandwich(bread, meat)
         if (np.diag(covariance) < 0).any():  # an unbiased variance of next to nothing
             covariance = covariance - np.diag(np.minimum(np.diag(covariance), 0))
         return Fitted(values, covariance, degrees)
+
+    def _rounding(self, values: Floats, factors: Sequence[float]) -> Floats:
+        """Return what is added to the meat as nobody knows how rounded numbers fill their bins."""
+        if not self.data.scales:
+            return np.zeros((1, 1))
+        columns = range(len(self.columns.names))
+        unsure = [sum(f * part.unsure(c) for f, part in zip(factors, self.parts, strict=True)) for c in columns]
+        return np.diag((np.array(unsure) * values[: len(unsure)]) ** 2)
 
     def _best_factors(self, values: Floats, bread: Floats, start: Sequence[float]) -> list[float]:
         """Return how much a record of each wave is to count: less, the more variance its wave alone would leave."""

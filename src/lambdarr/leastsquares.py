@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from lambdarr.conditions import times, worth
+from lambdarr.scales import UNEVEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -79,7 +80,7 @@ class LinearReports:
         scales: Mapping[str, Scale],
     ) -> None:
         self._columns, self._outcome, self._channels = columns, outcome, channels
-        self._codes, self.weights = codes, weights
+        self._codes, self.weights, self._scales = codes, weights, scales
         self._worths = [worth(channels, function) for function in columns.functions]
         self._of_outcome = None
         if outcome.attribute is not None:
@@ -105,6 +106,21 @@ class LinearReports:
             for shared in self._shared:
                 squares[np.ix_(shared.first, shared.second)] += self._sum_of(shared, rows, w)
         return squares, products
+
+    def unsure(self, column: int) -> float:
+        """Return the standard error of Σ w x² of one column that is due to how numbers fill their bins."""
+        function, total = self._columns.functions[column], 0.0
+        for name in self._scales.keys() & function.keys():
+            added = {other: values**2 for other, values in function.items()}
+            added[name] = self._scales[name].excess(function[name], function[name])
+            worths = worth(self._channels, added)
+            for rows in self._chunks():
+                w = self.weights[rows] if self._plain[column] else self.weights[rows] * self._public(rows, column) ** 2
+                found = np.ones(len(w))
+                for other, values in worths.items():
+                    found *= values.take(self._codes[other][rows])
+                total += float(w @ found)
+        return UNEVEN * abs(total)
 
     def noise(self, column: int) -> float:
         """Return the variance that the randomization gives Σ w x², of one column: an unbiased estimate."""
@@ -231,7 +247,7 @@ def _all_shared(
 def _product(first: Product, second: Product, scales: Mapping[str, Scale]) -> Product:
     """Return the product of two functions of a record, less what rounding a number adds to it."""
     product = times(first, second)
-    for name in scales:
+    for name, scale in scales.items():
         if name in first and name in second:
-            product[name] = product[name] - scales[name].excess(first[name], second[name])
+            product[name] = product[name] - scale.excess(first[name], second[name])
     return product

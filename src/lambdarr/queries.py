@@ -158,6 +158,7 @@ def query(
     functions.append(product_of(common, given) if given is not None else {})
     if versus is not None:
         functions += [product_of(common, condition, versus), product_of(common, versus)]
+    _check_rounded(common, functions)
     parts = [_moments(wave, functions) for wave in waves]
     moments = _combined(parts, waves, functions[0], finite=inference == "finite")
     value, influence = _ratio(moments.sums[0], moments.sums[1], "given")
@@ -195,6 +196,18 @@ def _spread(design: Design, condition: Product, moments: _Moments) -> tuple[floa
     share, square = moments.sums[0] / moments.n, moments.squares[0, 0] / moments.n
     share = min(max(share, 0.0), 1 - 1 / (moments.n + 1))
     return float(own), float(max((square - own * share) / (1 - share), least))
+
+
+def _check_rounded(design: Design, functions: Sequence[Product]) -> None:
+    """Refuse conditions on numbers that were rounded at random: the reports hold edges, and nobody is in a range."""
+    for attribute in design.attributes:
+        scale, name = attribute.scale, attribute.name
+        if scale is not None and any(not scale.undoes(function[name]) for function in functions if name in function):
+            msg = (
+                f"{name!r} holds edges that numbers were rounded to at random, so no condition on it can be undone; "
+                "ask lr.distribution for shares below a number (cdf), or collect it in bins (rounding='none')"
+            )
+            raise DataError(msg)
 
 
 def _ratio(top: float, bottom: float, name: str) -> tuple[float, tuple[float, float]]:

@@ -96,9 +96,9 @@ class Data:
 
     @property
     def scales(self) -> dict[str, Scale]:
-        """The scales of the numerical attributes among them."""
+        """The scales of the numerical attributes among them that are rounded at random."""
         attributes = () if self.design is None else self.design.attributes
-        return {attribute.name: attribute.scale for attribute in attributes if attribute.scale is not None}
+        return {a.name: a.scale for a in attributes if a.scale is not None and a.scale.rounding == "random"}
 
     @property
     def n(self) -> int:

@@ -28,7 +28,7 @@ from lambdarr.surveys import Survey, check_inference
 from lambdarr.waves import waves_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from lambdarr.drawnsquares import Fit
     from lambdarr.estimation import Inference
     from lambdarr.fitting import Equations, Fitted
-    from lambdarr.formulas import Outcome
+    from lambdarr.formulas import Columns, Outcome
     from lambdarr.waves import Wave
 
     Floats = NDArray[np.float64]
@@ -335,7 +335,7 @@ def regress(
         msg = f"attribute {outcome.attribute!r} is on both sides of the formula"
         raise DataError(msg)
     _check_observed(data, outcome)
-    _check_rounded(data, columns.attributes, family, inference, drawn=bool(drawn))
+    _check_rounded(data, columns, outcome, family, inference, drawn=bool(drawn))
     chosen: Method = method or "moments"
     fitted: Fitted | Fit
     if drawn:
@@ -368,15 +368,32 @@ def regress(
     )
 
 
-def _check_rounded(data: Data, predictors: Iterable[str], family: Family, inference: Inference, *, drawn: bool) -> None:
+def _check_rounded(
+    data: Data, columns: Columns, outcome: Outcome, family: Family, inference: Inference, *, drawn: bool
+) -> None:
     """Refuse what random rounding does not allow: its noise is not undone by the channel alone."""
-    rounded = [name for name, scale in data.scales.items() if scale.rounding == "random"]
+    rounded = list(data.scales)
+    attributes = () if data.design is None else data.design.attributes
+    if unclear := [a.name for a in attributes if a.name in rounded and a.has_missing_category]:
+        msg = (
+            f"{unclear[0]!r} is a number with a randomized missing category, which is no number; declare its missing "
+            "values public in the design (missing_is_public)"
+        )
+        raise DataError(msg)
     if rounded and inference == "finite":
         msg = f"finite errors of {rounded[0]!r} would leave out its rounding; take the population inference"
         raise DataError(msg)
     if rounded and drawn:
         raise rounded_beside_drawn(rounded[0])
-    if (names := [name for name in rounded if name in predictors]) and family != "linear":
+    terms = [*columns.functions, *([] if outcome.attribute is None else [{outcome.attribute: outcome.values}])]
+    bent = [name for term in terms for name in rounded if name in term and not data.scales[name].undoes(term[name])]
+    if bent and family == "linear":
+        msg = (
+            f"{bent[0]!r} is rounded at random, so that only {bent[0]} itself, or a line of it, can be undone; for a "
+            "logarithm, a square or a comparison collect it in bins (rounding='none')"
+        )
+        raise DataError(msg)
+    if (names := [name for name in rounded if name in columns.attributes]) and family != "linear":
         msg = (
             f"{names[0]!r} is rounded at random, which a {family} regression cannot undo in a predictor; regress "
             "linearly, or collect it in bins (rounding='none')"

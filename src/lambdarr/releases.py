@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from lambdarr.domain import ABSENT
-from lambdarr.errors import DataError
+from lambdarr.errors import DataError, DesignError
 from lambdarr.surveys import Survey
 from lambdarr.tabulation import over_reports
 
@@ -67,6 +67,12 @@ class _Groups(NamedTuple):
 
 def expected_release(design: Design, truths: Any) -> Release:
     """Return what a file's release is expected to leave of its truths; columns that the design has not are dropped."""
+    if on_scale := [attribute.name for attribute in design.attributes if attribute.scale is not None]:
+        msg = (
+            f"{on_scale[0]!r} is reported on a scale, by respondents; a release is audited of categories and of "
+            "columns drawn over its individuals: leave the truths out (--truths)"
+        )
+        raise DesignError(msg)
     kept = design.kept
     everyone = replace(design, asked=None, out_of=None)  # in truths a null is a missing value, never "not asked"
 

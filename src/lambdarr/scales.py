@@ -41,6 +41,9 @@ OUTSIDE = -1
 FEWEST_BINS = 4
 """Bins below which nobody knows how numbers fill them, and so how much a number that is rounded at random varies."""
 
+UNEVEN = 0.2
+"""Standard error of what rounding adds to squares, as a share of it: nobody knows how numbers fill their bins."""
+
 _WIDE = 100  # the ratio of bounds from which most numbers are taken to be far nearer to the lower one
 
 _EPOCH = datetime.date(1970, 1, 1)
@@ -179,9 +182,24 @@ class Scale:
         if self.rounding == "random":
             inside = found[self.places]
             in_bins = np.diff(first[self.places]) * np.diff(second[self.places]) / 6
+            if self.unit in (
+                "integer",
+                "date",
+            ):  # of h whole numbers one is the edge itself: less, and nothing if h = 1
+                in_bins = in_bins * (1 - 1 / np.diff(np.array(self.edges, dtype=np.float64)) ** 2)
             inside[0], inside[-1] = in_bins[0], in_bins[-1]
             inside[1:-1] = (in_bins[:-1] + in_bins[1:]) / 2
         return found
+
+    def undoes(self, function: Floats) -> bool:
+        """Return whether a function of the categories is, on average over the rounding, that of the number itself.
+
+        Of numbers that are rounded at random, lines are: a + b · x. Of others nothing can be said exactly.
+        """
+        if self.rounding == "none":
+            return True
+        slopes = np.diff(function[self.places]) / np.diff(self.points)
+        return bool(np.ptp(slopes) <= 1e-9 * max(float(np.abs(slopes).max()), 1e-300))
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -212,6 +230,9 @@ class Scale:
         array([1, 0, 2], dtype=int32)
         """
         edges = np.array(self.edges, dtype=np.float64)
+        if not np.isfinite(values).all() or (self.rounding == "random" and words is None):
+            msg = "numbers must be finite, and have a word each where they are rounded at random"
+            raise DataError(msg)
         clipped = np.clip(values, edges[0], edges[-1])
         place = np.searchsorted(edges[1:-1], clipped, side="right")
         codes = place.astype(np.int32)
@@ -376,8 +397,8 @@ def _from_text(name: str, column: pa.Array, unit: Unit, *, missing: str | None, 
         return text.cast(kind)
     except pa.ArrowInvalid:
         row = first_row + next(place for place, value in enumerate(text) if not _is_castable(value, kind))
-        what = "a date such as 2026-11-15" if unit == "date" else "a number"
-        msg = f"attribute {name!r} holds what is not {what}, first at row {row:,}; correct it, or leave it empty"
+        what, hint = ("a date such as 2026-11-15", "") if unit == "date" else ("a number", "; of dates, say unit=date")
+        msg = f"attribute {name!r} holds what is not {what}, first at row {row:,}; correct it, or leave it empty{hint}"
         raise DataError(msg) from None
 
 
@@ -387,6 +408,12 @@ def _is_castable(value: pa.Scalar, kind: pa.DataType) -> bool:
     except pa.ArrowInvalid:
         return False
     return True
+
+
+_TYPES = {
+    "duration": pa.types.is_duration,
+    "date": lambda kind: pa.types.is_date(kind) or pa.types.is_timestamp(kind),
+}
 
 
 def _in_unit(name: str, column: pa.Array, unit: Unit) -> Floats:
@@ -406,7 +433,9 @@ def _in_unit(name: str, column: pa.Array, unit: Unit) -> Floats:
         return np.asarray(pc.fill_null(column.cast(pa.int64()), 0).to_numpy(zero_copy_only=False) / per_second)
     elif unit == "date" or not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
         wanted = {"date": "dates", "duration": "durations or seconds"}.get(unit, "numbers")
-        msg = f"attribute {name!r} is a scale of {wanted}, but its column holds {kind}; convert the column first"
+        hint = next((unit for unit, of in _TYPES.items() if of(kind)), None)
+        remedy = "convert the column first" if hint is None else f"say unit={hint}, or convert the column first"
+        msg = f"attribute {name!r} is a scale of {wanted}, but its column holds {kind}; {remedy}"
         raise DataError(msg)
     if pa.types.is_floating(kind):  # pandas writes a null as nan, which Arrow may pass on as it is
         return np.asarray(pc.fill_null(column, 0.0).to_numpy(zero_copy_only=False), dtype=np.float64)
@@ -491,7 +520,9 @@ class Numeric:
             msg = f"bins {where} must be 'auto' or a whole number from 1 to 65,534, got {self.bins!r}"
             raise DesignError(msg)
         if self.low is not None and not self.bounds[0] < self.bounds[1]:
-            msg = f"low {where} must be less than high, got {self.low} and {self.high}; give them the other way round"
+            low, high = self.bounds
+            remedy = "a range has to have a width" if low == high else "give them the other way round"
+            msg = f"low {where} must be less than high, got {self.low} and {self.high}; {remedy}"
             raise DesignError(msg)
         if self.spacing == "log" and self.low is not None and self.bounds[0] <= 0:
             msg = f"spacing {where} must be 'equal', as low is not above 0: the ratio of edges would have no end"

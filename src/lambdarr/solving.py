@@ -233,6 +233,8 @@ def _settled(
         msg = f"respondents must be a whole number from 1, got {respondents!r}"
         raise DesignError(msg)
     people = found.rows if respondents is None else int(respondents)
+    if people is not None:  # of those who are asked
+        people = max(people * asked // max(len(found.attributes), 1), 1)
     attributes: list[Attribute] = []
     binnings: list[Binning] = []
     for item in found.attributes:

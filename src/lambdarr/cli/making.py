@@ -113,7 +113,8 @@ def design(
         list[str] | None,
         typer.Option(
             metavar="NAME:LOW:HIGH[:KEY=X]",
-            help="A column of numbers, dates or durations (seconds), its public bounds, then bins=auto or a number, "
+            help="A column of numbers, dates or durations (seconds), its public bounds (or edges=A,B,C), then "
+            "bins=auto or a number, "
             "target=mean, quantiles, ranges or histogram, outside=count, clip or refuse, rounding=random or none, "
             "spacing=equal or log, "
             "unit=number, integer, date or duration. Repeatable.",

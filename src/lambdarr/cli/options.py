@@ -175,12 +175,18 @@ def numeric_in(texts: list[str]) -> list[Any]:
     """Return the numerical attributes that NAME:LOW:HIGH[:KEY=VALUE] texts spell."""
     import lambdarr
 
-    form = "NAME:LOW:HIGH, then :bins=… :target=… :rounding=… :outside=… :unit=… as wanted"
-    found = []
+    form = (
+        "NAME:LOW:HIGH or NAME:edges=A,B,C, then :bins=… :target=… :spacing=… :rounding=… :outside=… :unit=… as wanted"
+    )
+    found: list[Any] = []
     for text in texts:
         name, *parts = text.split(":")
         bounds = [part for part in parts if "=" not in part]
-        options: dict[str, Any] = dict(part.split("=", 1) for part in parts if "=" in part)
+        pairs = [part.split("=", 1) for part in parts if "=" in part]
+        options: dict[str, Any] = dict(pairs)
+        if len(options) < len(pairs) or name in (known.name for known in found):
+            msg = f"--numeric says something twice of {name!r}; say it once"
+            raise DesignError(msg)
         unknown = set(options) - {"bins", "edges", "target", "rounding", "outside", "unit", "spacing", "missing"}
         if not name or unknown or len(bounds) not in (0, 2):
             wrong = f"; there is no {sorted(unknown)[0]!r}" if unknown else ""

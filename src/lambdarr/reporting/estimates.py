@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 from rich.table import Table
 
-from lambdarr.reporting.texts import INFERENCES, csv_table, finite
+from lambdarr.reporting.texts import INFERENCES, csv_table, finite, rounded_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -101,6 +101,8 @@ def estimate_table(estimate: Estimate, level: float, *, truth: Any = None, most:
     )
     if unbiased_too:
         table.caption += " s.e. and interval are of the unbiased value."
+    if rounded := rounded_sentence(estimate.design):
+        table.caption += f"\n{escape(rounded)}"
     for number, (codes, value, unbiased, error, lower, upper, count) in enumerate(_numbered_cells(estimate, level)):
         if number == most:
             table.caption += f"\n{estimate.values.size - most:,} more cells: --format csv has all."

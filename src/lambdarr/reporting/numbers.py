@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from lambdarr.reporting.texts import csv_table
-from lambdarr.scales import written
+from lambdarr.scales import FEWEST_BINS, written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _HEADINGS = ("attribute", "measure", "estimate", "std. error", "interval")
 _DAY = 86_400.0
+_FEW = f" Too few to tell how much it varies: correlations, and predictors of a regression, take {FEWEST_BINS} or more."
 _OUTSIDE = {
     "count": "numbers outside are counted as such",
     "clip": "numbers outside are taken for the bound",
@@ -71,6 +72,7 @@ def _binning_sentence(binning: Binning) -> str:
         f"{binning.name} has {_bins(chosen)} because of {binning.n:,} respondents and its "
         f"target, {binning.target}: the {kind.get(binning.target, 'distribution')} will be off by about "
         f"{tried[chosen]:.2%} {of}, over typical shapes{f' ({beside})' if beside else ''}."
+        + (_FEW if binning.scale.hides_variance else "")
     )
 
 

@@ -10,7 +10,7 @@ from lambdarr.reporting import charts
 from lambdarr.reporting.design_sections import MOST_LISTED
 from lambdarr.reporting.figures import beside, figure, folded, grid, lead, note, paragraphs
 from lambdarr.reporting.markup import table
-from lambdarr.reporting.texts import INFERENCES
+from lambdarr.reporting.texts import INFERENCES, rounded_sentence
 from lambdarr.reporting.words import count_in_words, error_in_words, quoted, share_in_words
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ def _estimate_in_words(estimate: Estimate, found: Found) -> str:
         "more than all that can be wrong" if error > 1 else f"{error:.1%} of people" if error >= 0.001 else "under 0.1%"
     )
     how = f" Estimate: {estimate.reason}." if len(estimate.attributes) > 1 else ""
+    how += f" {rounded}" if (rounded := rounded_sentence(estimate.design)) else ""
     return f"{answered} Expected error: {size}.{how}{part}"
 
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
+    from lambdarr.designs import Design
+
 INFERENCES = {"population": "the population behind the respondents", "finite": "this very file"}
 """What standard errors and intervals speak of."""
 
@@ -143,4 +145,15 @@ def latex_table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, colum
             *(f"{' & '.join(_minus(cell.translate(escaped)) for cell in row)} \\\\\n" for row in rows),
             "\\bottomrule\n\\end{tabular}\n",
         )
+    )
+
+
+def rounded_sentence(design: Design) -> str:
+    """Return what the shares of numbers mean that were rounded at random; nothing if there are none."""
+    names = [a.name for a in design.attributes if a.scale is not None and a.scale.rounding == "random"]
+    if not names:
+        return ""
+    return (
+        f"{', '.join(names)}: shares of the edges that numbers were rounded to at random, not of people in a range; "
+        "means and quantiles come from `estimate --mean` and `--quantile`."
     )
