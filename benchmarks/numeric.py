@@ -25,7 +25,7 @@ import lambdarr as lr
 from lambdarr import association, kronecker
 from lambdarr.binning import chosen
 from lambdarr.distributions import BinnedDistribution
-from lambdarr.scales import Numeric
+from lambdarr.numeric import Numeric
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 FIXED = (8, 16, 32, 64, 128)

@@ -9,7 +9,7 @@ import pytest
 import lambdarr as lr
 from lambdarr import binning
 from lambdarr.channel import Channel
-from lambdarr.scales import Numeric
+from lambdarr.numeric import Numeric
 
 N = 10_000
 

@@ -13,7 +13,8 @@ import pytest
 
 import lambdarr as lr
 from lambdarr import client
-from lambdarr.scales import read_numbers, spaced_edges, written
+from lambdarr.numeric import spaced_edges
+from lambdarr.scales import read_numbers, written
 from tests.files import write
 from tests.statistics import assert_plausible, chi_square
 from tests.test_designs import SCHEMA

@@ -28,7 +28,7 @@ _HOMES = {
     "Measurement": "measuring",
     "MissingExtraError": "errors",
     "Model": "models",
-    "Numeric": "scales",
+    "Numeric": "numeric",
     "Plan": "planning",
     "Regression": "regression",
     "Scale": "scales",
@@ -132,13 +132,14 @@ if TYPE_CHECKING:
     from lambdarr.intervals import Interval
     from lambdarr.measuring import Measurement, measure
     from lambdarr.models import Model, model
+    from lambdarr.numeric import Numeric
     from lambdarr.planning import Plan, plan, readable_order
     from lambdarr.queries import Answer, query
     from lambdarr.randomization import draw_questions, randomize, randomize_file, randomize_record
     from lambdarr.regression import Regression, regress
     from lambdarr.reporting.page import report
     from lambdarr.sampling import SeededWords
-    from lambdarr.scales import Numeric, Scale
+    from lambdarr.scales import Scale
     from lambdarr.solving import design
     from lambdarr.tabulation import Counts, tallies, tally
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lambdarr.channel import Channel
-    from lambdarr.scales import Numeric, Scale, Target
+    from lambdarr.numeric import Numeric, Target
+    from lambdarr.scales import Scale
 
     Floats = NDArray[np.float64]
 
@@ -105,7 +106,7 @@ def chosen(numeric: Numeric, channel_of: Callable[[int], Channel], n: int) -> Bi
     Examples
     --------
     >>> from lambdarr import Channel
-    >>> from lambdarr.scales import Numeric
+    >>> from lambdarr.numeric import Numeric
     >>> income = Numeric("income", 0, 100_000, target="histogram", outside="clip")
     >>> chosen(income, lambda size: Channel.from_epsilon(size, 1.0), 10_000).scale.bins
     6

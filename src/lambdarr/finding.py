@@ -20,7 +20,8 @@ from lambdarr.channel import MAX_SIZE
 from lambdarr.designs import listed
 from lambdarr.domain import Attribute, comparable, has_declared_order
 from lambdarr.errors import DataError, DesignError
-from lambdarr.scales import Numeric, read_numbers, written
+from lambdarr.numeric import Numeric
+from lambdarr.scales import read_numbers, written
 from lambdarr.sources import Source, check_present, open_source
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lambdarr.domain import Category
-    from lambdarr.scales import Number, Unit
+    from lambdarr.numeric import Number
+    from lambdarr.scales import Unit
 
 _FEW = 20  # as many categories as a person would write down
 _ALMOST = 0.8  # share of rows with a value of their own from which a column tells people apart

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from lambdarr.conditions import Prior
     from lambdarr.drawing import Method
     from lambdarr.finding import Found
+    from lambdarr.numeric import Numeric
     from lambdarr.optimizing import Certificate, Demand
-    from lambdarr.scales import Numeric
 
 Target = float | Mapping[str, float]
 
