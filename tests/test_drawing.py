@@ -2,7 +2,9 @@
 
 import datetime as dt
 import decimal
+import itertools
 import json
+import math
 import warnings
 
 import duckdb
@@ -167,7 +169,6 @@ VALUES = {
     "dates": pa.array([dt.date(2020, 1, 1), dt.date(2021, 1, 1), dt.date(1950, 5, 5), dt.date(2000, 2, 29)]),
     "times": pa.array([1, 2, 3, 4], pa.timestamp("us", "UTC")),
     "durations": pa.array([1, 2, 3, 4], pa.duration("s")),
-    "text": pa.array(["a", "b", "c", "d"]),
 }
 FRAMES = {
     "pyarrow": (lambda t: t, lambda t: t),
@@ -228,6 +229,9 @@ BAD = {
     "one individual": (pa.array([7]), "one individual has nobody to hide among"),
     "all missing": (pa.nulls(3), "missing values"),
     "categories": (pa.array(["a", "b"]).dictionary_encode(), "stored by categories"),
+    "text": (pa.array(["a", "b"]), "holds text, and only numbers.* make it an attribute"),
+    "booleans": (pa.array([True, False]), "holds booleans, and only numbers"),
+    "bytes": (pa.array([b"a", b"b"]), "values of type binary"),
 }
 
 
@@ -237,6 +241,37 @@ def test_a_column_that_cannot_be_drawn_from_is_one_clear_error(case):
     with pytest.raises(lr.DataError, match=message) as told:
         lr.randomize(pa.table({"x": column}), drawn("x"))
     assert "7" not in str(told.value)
+
+
+@pytest.mark.parametrize("case", sorted(set(BAD) - {"missing"}))
+def test_a_design_from_such_a_column_says_the_same(case):
+    column, message = BAD[case]
+    wanted = "constant" if case == "all missing" else message
+    with pytest.raises(lr.DataError, match=wanted):
+        lr.design(pa.table({"x": column}), lam=0.5, drawn=["x"])
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (["2020-02-28", "2020-02-31", "2021-01-01"], "holds dates, but something else at row 2"),
+        (["true", "false"], "holds text"),
+        (["1", "nan"], "nan or an infinite number, first at row 2"),
+        (["0 days 00:01:30", "0 days 00:02:00"], "durations as seconds"),
+    ],
+)
+def test_a_text_file_is_checked_when_it_is_designed_from(tmp_path, fields, message):
+    (tmp_path / "x.csv").write_text("\n".join(["x", *fields, ""]))
+    with pytest.raises(lr.DataError, match=message) as told:
+        lr.design(tmp_path / "x.csv", lam=0.5, drawn=["x"])
+    assert "02-31" not in str(told.value)
+
+
+def test_a_column_is_named_once():
+    with pytest.raises(lr.DesignError, match=r"'income' is named twice, in columns \(--columns\) and drawn"):
+        lr.design(INCOMES, lam=0.5, columns=["income", "sex"], drawn=["income"])
+    with pytest.raises(lr.DesignError, match="named twice"):
+        lr.design(INCOMES, lam=0.5, keep=["income"], drawn=["income"])
 
 
 def test_a_column_of_text_and_numbers_is_one_clear_error(tmp_path):
@@ -293,8 +328,9 @@ def test_the_expected_form_keeps_covariances_by_the_papers_rule():
 
 
 def test_the_expected_form_needs_numbers_and_public_gaps():
+    dates = pa.array([dt.date(2020, 1, 1), dt.date(2021, 1, 1)])
     with pytest.raises(lr.DataError, match="holds no numbers"), pytest.warns(lr.UnprotectedWarning):
-        lr.randomize(pa.table({"x": ["a", "b"]}), drawn("x", method="expected"))
+        lr.randomize(pa.table({"x": dates}), drawn("x", method="expected"))
     with pytest.raises(lr.DesignError, match="declare its missing public"):
         drawn("x", method="expected", missing="")
 
@@ -330,6 +366,33 @@ def test_the_command_line_draws_columns_and_says_what_is_not_protected(tmp_path,
     assert "undoes it exactly" in run("show", "e.json")
     assert "undoes it exactly" in run("randomize", "p.csv", "-d", "e.json", "-o", "e.csv")
     assert "undoes it exactly" in run("audit", "e.json")
+    assert "undoes it exactly" in run("estimate", "e.csv", "-d", "e.json", "--mean", "income")
+    assert "Not in them: income" in run("synthesize", "r.csv", "-d", "d.json", "-o", "s.csv")
+    assert "Categories" not in run("show", "o.json")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["audit", "d.json", "--individuals", "9", "--truths", "p.csv"], "--truths says how many there are"),
+        (["audit", "s.json", "--individuals", "9"], "no drawn columns"),
+        (["estimate", "p.csv", "-d", "d.json", "--mean", "nosuch"], "it has: sex, income"),
+        (["estimate", "p.csv", "-d", "d.json", "-t", "income"], "(--mean, --quantile"),
+        (["design", "p.csv", "-o", "x.json", "--drawn", "income", "--strength", "0.5"], "(--lam income=0.8)"),
+        (
+            ["design", "p.csv", "-o", "x.json", "--columns", "sex", "--method", "expected", "--lam", "0.5"],
+            "(--drawn income)",
+        ),
+    ],
+)
+def test_the_command_line_refuses_in_its_own_words(tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.csv").write_text("income,sex\n" + "".join(f"{i},{'FM'[i % 2]}\n" for i in range(200)))
+    lr.design(tmp_path / "p.csv", lam=0.5, drawn=["income"]).save(tmp_path / "d.json")
+    lr.design({"sex": ["F", "M"]}, lam=0.5).save(tmp_path / "s.json")
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 2
+    assert message in " ".join(done.output.split())
 
 
 # The audit.
@@ -366,6 +429,58 @@ def test_truths_say_how_many_values_are_unique():
     leak = lr.audit(drawn("x"), truths=table).drawn[0]
     assert (leak.individuals, leak.unique) == (4, 2)
     assert lr.audit(drawn("x", method="expected"), truths=table).drawn[0].strength == 0
+
+
+def test_one_unique_value_is_one():
+    assert (
+        "1 value of this file is of that kind"
+        in lr.audit(drawn("x"), truths=pa.table({"x": [1, 1, 2]})).drawn[0].sentence
+    )
+
+
+def test_the_whole_release_tells_more_than_the_row_alone():
+    """All releases of four rows: the worst belief is far above that from the first row's report alone."""
+    n, lam, prior, others = 4, 0.5, 0.2, (2, 3, 4)
+    chances = {}
+    for value, belief in ((2, prior), (9, 1 - prior)):
+        truths = (value, *others)
+        for places in itertools.product(range(n), repeat=n):
+            chance = math.prod(lam * (place == row) + (1 - lam) / n for row, place in enumerate(places))
+            release = tuple(truths[place] for place in places)
+            chances.setdefault(release, {2: 0.0, 9: 0.0})[value] += belief * chance
+    alone = [sum(beliefs[v] for release, beliefs in chances.items() if release[0] == 2) for v in (2, 9)]
+    leak = lr.audit(drawn("x", lam=lam), individuals=n).drawn[0]
+    assert leak.posterior(prior, others=1) == pytest.approx(alone[0] / sum(alone)) == pytest.approx(0.6, abs=0.01)
+    worst = max(
+        beliefs[2] / sum(beliefs.values()) for release, beliefs in chances.items() if release[0] == 2 and beliefs[9]
+    )
+    assert worst == pytest.approx(0.88, abs=0.01)
+    assert "alone" in leak.sentence
+
+
+def test_a_release_counts_drawn_columns():
+    table = pa.table({"sex": ["F", "F", "F", "M"], "x": [1.0, 1.0, 2.0, 3.0], "y": [5.0, 5.0, 6.0, 7.0]})
+    design = lr.design(table, lam={"sex": 0.8, "x": 0.5, "y": 1.0}, drawn=["x", "y"])
+    release = lr.audit(design, truths=table).release
+    assert release.key == ("sex", "x", "y")
+    assert release.uniques == release.exposed == 2
+    assert release.surviving_uniques == pytest.approx(2 * 0.9 * (0.5 + 0.5 / 4))
+    assert release.true_records == pytest.approx(0.9 * (2 * (0.5 + 0.5 * 2 / 4) + 2 * (0.5 + 0.5 / 4)))
+    assert release.true_values["x"] == pytest.approx((2 * 0.75 + 2 * 0.625) / 4)
+    alone = lr.audit(drawn("x"), truths=table).release
+    assert (alone.key, alone.uniques) == (("x",), 2)
+    assert alone.surviving_uniques == pytest.approx(2 * 0.625)
+
+
+def test_a_release_counts_public_gaps_and_the_expected_form(tmp_path):
+    (tmp_path / "x.csv").write_text("x\n1\n1.0\n\n2\n")
+    found = lr.audit(drawn("x", missing="", missing_is_public=True), truths=tmp_path / "x.csv")
+    assert (found.drawn[0].individuals, found.drawn[0].unique) == (3, 1)
+    assert found.release.uniques == 2
+    assert found.release.exposed == 1
+    assert found.release.surviving_uniques == pytest.approx(1 + 0.5 + 0.5 / 3)
+    undone = lr.audit(drawn("x", method="expected"), truths=pa.table({"x": [1.0, 1.0, 2.0]})).release
+    assert (undone.exposed, undone.surviving_uniques, undone.true_records) == (1, 1.0, 3.0)
 
 
 @pytest.mark.parametrize("individuals", [1, 0, 2.5, True])

@@ -119,6 +119,11 @@ class Pair:
         return self._as_v(self.phi_squared.value)
 
     @property
+    def is_of_categories(self) -> bool:
+        """Whether both are attributes with categories, of which V and mutual information are; drawn columns are not."""
+        return min(self.sizes) > 0
+
+    @property
     def mutual_information(self) -> float:
         """Mutual information in bits."""
         return max(self.information.value, 0.0) / math.log(2)
@@ -133,7 +138,8 @@ class Pair:
     def interval(self, measure: str, level: float = 0.95) -> tuple[float, float]:
         """Return the confidence interval of "covariance", "correlation", "cramers_v" or "mutual_information".
 
-        Where mutual information is lost in noise, its interval is the bound ln(1 + φ²) on it.
+        Where mutual information is lost in noise, its interval is the bound ln(1 + φ²) on it; nan if that is not known
+        either, as of drawn columns.
         """
         z = deviations(level, degrees=self.degrees)
         if measure == "covariance":
@@ -146,7 +152,8 @@ class Pair:
             return self._as_v(lower), self._as_v(upper)
         if measure == "mutual_information":
             if math.isnan(self.information.value):
-                return 0.0, math.log2(1 + self.phi_squared.ends(z)[1])
+                most = self.phi_squared.ends(z)[1]
+                return (math.nan, math.nan) if math.isnan(most) else (0.0, math.log2(1 + most))
             lower, upper = self.information.ends(z)
             return lower / math.log(2), upper / math.log(2)
         msg = f"measure must be covariance, correlation, cramers_v or mutual_information, got {measure!r}"
@@ -164,7 +171,8 @@ def _ends_of_correlation(correlation: Measure, z: float) -> tuple[float, float]:
     if abs(value) < 1 and error < _SMALL:
         wide = z * error / (1 - value**2)
         return math.tanh(math.atanh(value) - wide), math.tanh(math.atanh(value) + wide)
-    return max(value - z * error, -1.0), min(value + z * error, 1.0)
+    lower, upper = value - z * error, value + z * error
+    return min(max(lower, -1.0), 1.0), max(min(upper, 1.0), -1.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

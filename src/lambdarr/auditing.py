@@ -320,7 +320,7 @@ def audit(
         public_missing=design.public_missing,
         asked=design.asked,
         together=together,
-        release=None if truths is None or not design.attributes else expected_release(design, truths),
+        release=None if truths is None else expected_release(design, truths),
         drawn=drawn,
     )
 

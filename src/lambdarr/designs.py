@@ -176,10 +176,12 @@ class Design:
         its attributes. Such a part can be estimated with; randomizing and saving need the whole.
         """
         wanted = listed(names)
-        if drawn := [name for name in wanted if name in self.drawn_names] if self.attributes else self.drawn_names:
+        drawn = [name for name in wanted if name in self.drawn_names]
+        if drawn or (not wanted and not self.attributes):
             msg = (
-                f"{', '.join(drawn)} is drawn over the individuals of the file, and no attribute with categories; ask "
-                "for its distribution (lr.distribution), or for relations by lr.correlate or lr.regress"
+                f"{', '.join(drawn or self.drawn_names)}: drawn over the individuals of the file, and so without "
+                "categories; ask for means and quantiles (--mean, --quantile, lr.distribution), or for relations "
+                "(lr.correlate, lr.regress)"
             )
             raise DesignError(msg)
         if not wanted:
@@ -193,7 +195,7 @@ class Design:
                 )
                 raise DesignError(msg)
             if name not in self.names:
-                msg = f"attribute {name!r} is not in the design; it has: {', '.join(self.names)}"
+                msg = f"attribute {name!r} is not in the design; it has: {', '.join((*self.names, *self.drawn_names))}"
                 raise DesignError(msg)
         places = [self.names.index(name) for name in wanted]
         attributes, channels = tuple(self.attributes[p] for p in places), tuple(self.channels[p] for p in places)

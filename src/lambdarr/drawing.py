@@ -148,7 +148,7 @@ def drawn_columns(
     """
     if not names:
         if method != "drawn":
-            msg = f"method {method!r} is of drawn columns, and none are named; name them: drawn=['income']"
+            msg = f"method {method!r} is of drawn columns; name them: drawn=['income'] (--drawn income)"
             raise DesignError(msg)
         return lam, ()
     own = lam if isinstance(lam, Mapping) else dict.fromkeys(names, lam)
@@ -158,7 +158,8 @@ def drawn_columns(
         if rate is None:
             msg = (
                 f"drawn column {name!r} needs lam: its categories are the individuals of the file, so strength, bits "
-                f"and the like are not known before; give lam={{{name!r}: 0.8}}, beside any target of the others"
+                f"and the like are not known before; give lam={{{name!r}: 0.8}} (--lam {name}=0.8), beside any target "
+                "of the others"
             )
             raise DesignError(msg)
         public = name in public_missing

@@ -6,16 +6,16 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from lambdarr.channel import is_number
 from lambdarr.drawing import undone_sentence
 from lambdarr.errors import DesignError
+from lambdarr.redrawing import checked_columns
 from lambdarr.sources import check_present, open_source
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import pyarrow as pa
 
     from lambdarr.designs import Design
     from lambdarr.drawing import Drawn, Method
@@ -60,7 +60,10 @@ class DrawnLeak:
     unique: int | None = None
 
     def posterior(self, prior: float, others: int) -> float:
-        """Return the probability of a value, once its row reports it, for someone who knows all other rows.
+        """Return the probability of a value from its row's report alone, for someone who knows all other rows' truths.
+
+        The reports of the other rows tell more: this value may stand in more of them than the others' truths explain.
+        Someone who has the whole release may therefore become surer than this says, at worst much surer.
 
         Parameters
         ----------
@@ -107,11 +110,15 @@ class DrawnLeak:
             else f"{self.bits:.3f} bits over {self.individuals:,} individuals, strength {self.strength:.1%}, "
             f"{self.truthfulness:.1%} of the rows report their own value. "
         )
-        unique = "" if self.unique is None else f" {self.unique:,} values of this file are of that kind."
+        unique = ""
+        if self.unique is not None:
+            are = "value of this file is" if self.unique == 1 else "values of this file are"
+            unique = f" {self.unique:,} {are} of that kind."
         return (
             f"{self.name}, drawn with λ = {self.lam:.4g}: {measured}There is no finite ε: someone who knows all other "
             "rows sees a value that nobody else has for what it is, wherever it is reported, which happens with "
-            f"probability {self.exposure:.1%}.{unique}"
+            f"probability {self.exposure:.1%}.{unique} Of a value that others share, a row alone tells less, and the "
+            "whole release more than its row alone."
         )
 
 
@@ -124,7 +131,7 @@ def drawn_leaks(design: Design, individuals: int | None, truths: Any = None) -> 
         raise DesignError(msg)
     if not design.drawn:
         return ()
-    files = _values(truths, design.drawn_names) if truths is not None else {}
+    files = drawn_values(design, truths) if truths is not None else {}
     return tuple(_leak(column, individuals, files.get(column.name)) for column in design.drawn)
 
 
@@ -148,11 +155,9 @@ def _leak(column: Drawn, n: int | None, values: pa.Array | None) -> DrawnLeak:
     return DrawnLeak(column.name, lam, column.method, n, bits, bits / math.log2(n), own, math.inf, exposure, unique)
 
 
-def _values(truths: Any, names: Sequence[str]) -> dict[str, pa.Array]:
+def drawn_values(design: Design, truths: Any) -> dict[str, pa.Array]:
+    """Return the drawn columns of a file, checked as they are before they are randomized; a text's numbers as such."""
     source = open_source(truths).again()
-    check_present(names, source.names)
-    chunks = list(source.batches(names))
-    if not chunks:
-        msg = "the truths have no rows; there is nothing to audit"
-        raise DesignError(msg)
-    return {name: pa.concat_arrays([chunk.column(name) for chunk in chunks]) for name in names}
+    check_present(design.drawn_names, source.names)
+    columns = checked_columns(source.batches(design.drawn_names), design.drawn, is_text=source.as_text)
+    return {name: column.typed for name, column in columns.items()}

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -47,6 +48,10 @@ class Found(NamedTuple):
     """Number of records of the table; None where attributes were given instead."""
     gaps: frozenset[str] = frozenset()
     """Which of the drawn columns have missing values."""
+    drawn: tuple[pa.RecordBatch, ...] = ()
+    """The drawn columns of the table."""
+    as_text: bool = False
+    """Whether it is a text file."""
 
 
 def attributes_in(
@@ -120,6 +125,14 @@ class _Columns:
             self._names = [name for name in source.names if name not in others]
         else:
             self._names = [*columns, *(name for name in self._numeric if name not in columns)]
+        for (first, some), (second, more) in combinations(
+            {"columns": columns or (), "keep": keep, "drawn": drawn}.items(), 2
+        ):
+            if twice := [name for name in some if name in more]:
+                msg = (
+                    f"column {twice[0]!r} is named twice, in {first} (--{first}) and {second} (--{second}); choose one"
+                )
+                raise DesignError(msg)
         if twice := [name for name in self._numeric if name in others]:
             what = "kept as it is" if twice[0] in keep else "drawn over the individuals"
             msg = f"column {twice[0]!r} is to be reported on its scale, and {what}; choose one"
@@ -140,8 +153,10 @@ class _Columns:
         ranges = {name: _Range() for name in self._numeric}
         gaps: set[str] = set()
         rows = 0
+        whole: list[pa.RecordBatch] = []
         for batch in self._source.batches(list(dict.fromkeys([*self._names, *self._drawn]))):
             gaps |= {name for name in self._drawn if self._has_gaps(batch.column(name))}
+            whole.append(batch.select(self._drawn))
             for name in self._names:
                 column = batch.column(name)
                 if name in self._numeric:
@@ -173,6 +188,8 @@ class _Columns:
             ),
             rows,
             frozenset(gaps),
+            tuple(whole),
+            self._source.as_text,
         )
 
     def _has_gaps(self, column: pa.Array) -> bool:
@@ -271,7 +288,11 @@ def _attribute(name: str, values: pa.Array, source: Source, missing: str, public
 def _read_text(name: str, texts: list[str]) -> list[Category]:
     """Return texts as integers or booleans if every one of them is exactly how such a value is written."""
     if len(texts) > _FEW and all(_NUMBER.fullmatch(text) for text in texts) and any("." in text for text in texts):
-        msg = f"column {name!r} holds decimal numbers; group them into classes, or leave the column out of the design"
+        msg = (
+            f"column {name!r} holds decimal numbers; declare it numerical with public bounds, lr.Numeric({name!r}, "
+            f"low, high) (--numeric {name}:LOW:HIGH), randomize it centrally over the individuals, drawn=[{name!r}] "
+            f"(--drawn {name}), group its values into classes, or leave it out"
+        )
         raise DataError(msg)
     if set(texts) <= {"true", "false"}:
         return [text == "true" for text in texts]

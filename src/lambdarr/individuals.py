@@ -42,6 +42,10 @@ if TYPE_CHECKING:
     Function = Callable[[Floats], Floats]
 
 
+FEWEST = 2
+"""Reports below which nothing is said of a drawn column."""
+
+
 # Columns.
 
 
@@ -230,7 +234,7 @@ class Quantile:
     p : float
         The share of people at or below it.
     value, standard_error
-        Dates as dates; the error is the half width of the 95 % interval by 1.96.
+        Dates as dates; the error is the half width of the 95 % interval by 1.96, infinite if that is open.
     n : int
         Number of reports.
     inference : {"population", "finite"}
@@ -245,9 +249,14 @@ class Quantile:
     of: DrawnDistribution
 
     def interval(self, level: float = 0.95) -> Bounds:
-        """Return Woodruff's interval: the values where the share at or below them is not far enough from p."""
+        """Return Woodruff's interval: the values where the share at or below them is not far enough from p.
+
+        An end that lies beyond all reports is open: −∞ or ∞, of dates too. So few reports do not say how far an extreme
+        quantile may be.
+        """
         lower, upper = self.of._quantile_ends(self.p, level)
-        return Bounds(self.of.unit.value(lower), self.of.unit.value(upper))
+        unit = self.of.unit
+        return Bounds(*(end if math.isinf(end) else unit.value(end) for end in (lower, upper)))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -300,15 +309,12 @@ class DrawnDistribution:
         """
         if given is not None:
             return self._mean_given(given)
-        value = float(self.values.mean())
-        error = math.sqrt(self.noise * float(self.values.var()) / self.n)
-        return self._answer(value, error)
+        return self._answer(float(self.values.mean()), self._error(self.values))
 
     def variance(self) -> Answer:
         """Return the variance, in the column's unit squared; of dates in days², of times in seconds²."""
         squares = (self.values - self.values.mean()) ** 2
-        error = math.sqrt(self.noise * float(squares.var()) / self.n)
-        return Answer(float(squares.mean()), error, self.n, self.inference)
+        return Answer(float(squares.mean()), self._error(squares), self.n, self.inference)
 
     def cdf(self, x: Any) -> Portion:
         """Return the share of people at or below a value."""
@@ -331,16 +337,27 @@ class DrawnDistribution:
             raise DataError(msg)
         lower, upper = self._quantile_ends(p, 0.95)
         error = (upper - lower) / (2 * deviations(0.95))
-        value = self.unit.value(self._at(p))
-        return Quantile(float(p), value, self.unit.duration(error), self.n, self.inference, self)
+        shown = error if math.isinf(error) else self.unit.duration(error)
+        return Quantile(float(p), self.unit.value(self._at(p)), shown, self.n, self.inference, self)
 
     def _quantile_ends(self, p: float, level: float) -> tuple[float, float]:
         wide = deviations(level) * math.sqrt(self.noise * p * (1 - p) / self.n)
-        return self._at(p - wide), self._at(p + wide)
+        lower, upper = p - wide, p + wide
+        return -math.inf if lower <= 0 else self._at(lower), math.inf if upper >= 1 else self._at(upper)
 
     def _at(self, p: float) -> float:
         place = math.ceil(p * self.n - 1e-9) - 1
         return float(self.values[min(max(place, 0), self.n - 1)])
+
+    def _error(self, numbers: Floats) -> float:
+        """Return the error of a mean, its square unbiased however few the reports: docs/theory.md, eq. (50).
+
+        Reports vary around their own mean, so less than the file's truths, and these less than a population.
+        """
+        redrawn = 1 - self.lam**2
+        of_file = float(numbers.var()) / (1 - redrawn / self.n)
+        factor = redrawn + (0.0 if self.inference == "finite" else self.n / (self.n - 1))
+        return math.sqrt(factor * of_file / self.n)
 
     def _portion(self, share: float) -> Portion:
         error = math.sqrt(self.noise * share * (1 - share) / self.n)
@@ -398,7 +415,7 @@ def distribution_of_drawn(
     >>> design = lr.design(people, lam=0.8, drawn=["income"])
     >>> found = distribution_of_drawn(lr.randomize(people, design, rng=lr.SeededWords(1)), design, "income")
     >>> found.mean().value, found.mean().standard_error, found.quantile(0.5).value
-    (5089.91, 105.57, 5060.0)
+    (5089.91, 105.63, 5060.0)
     """
     check_design(design)
     if inference not in ("population", "finite"):
@@ -471,6 +488,9 @@ def read(reports: Any, design: Design, names: Collection[str]) -> Reports:
     there |= {name: column != ABSENT for name, column in codes.items()}
     complete = np.all(list(there.values()), axis=0)
     _check_gaps(there, complete, design)
+    if complete.sum() < FEWEST:
+        msg = f"one report has a value of {', '.join(there)}, and one says nothing of errors; it takes {FEWEST} or more"
+        raise DataError(msg)
     found = {name: Numbers(column[complete], lams[name]) for name, column in values.items()}
     kept = {name: column[complete] for name, column in codes.items()}
     return Reports(found, kept, units, int(complete.sum()), batches[0].library)
@@ -488,7 +508,9 @@ def _check_gaps(there: Mapping[str, NDArray[np.bool_]], complete: NDArray[np.boo
     if len(there) < 2 or complete.all():
         return
     for column in design.drawn:
-        there_too = there.get(column.name, complete)
+        if column.name not in there:
+            continue
+        there_too = there[column.name]
         if (there_too != complete).any() or not (column.missing_is_public or there_too.all()):
             raise _not_alike(column.name)
 

@@ -12,13 +12,15 @@ import pyarrow.compute as pc
 from lambdarr.designs import check_together
 from lambdarr.domain import ABSENT
 from lambdarr.errors import DataError
+from lambdarr.redrawing import numbers_of_text
 from lambdarr.sources import check_present, open_source
 from lambdarr.surveys import joined
 from lambdarr.tabulation import Coded, over_reports
+from lambdarr.units import Unit, is_of_time
 from lambdarr.waves import shared
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -152,18 +154,29 @@ def _read(wave: Wave, randomized: Sequence[str], public: Sequence[str]) -> tuple
     codes = {name: np.concatenate([coded.codes[name] for coded in batches]) for name in randomized}
     columns = {name: pa.chunked_array([coded.public[name] for coded in batches]) for name in public}
     n, as_text = sum(coded.rows for coded in batches), batches[0].as_text
-    return codes, joined([coded.asked for coded in batches]), _frame(columns, n, as_text=as_text)
+    drawn = {column.name: column.missing or "" for column in wave.design.drawn}
+    return codes, joined([coded.asked for coded in batches]), _frame(columns, n, drawn, as_text=as_text)
 
 
-def _frame(columns: dict[str, pa.ChunkedArray], n: int, *, as_text: bool) -> Any:
-    """Return public columns for formulas: truth values are categories, and texts that are numbers are numbers."""
+def _frame(columns: dict[str, pa.ChunkedArray], n: int, drawn: Mapping[str, str], *, as_text: bool) -> Any:
+    """Return public and drawn columns for formulas: truth values are categories, texts that are numbers are numbers.
+
+    Dates are days since 1970, times and durations seconds: as categories there would be thousands. ``drawn`` has the
+    text of a missing value for each drawn column.
+    """
     import pandas
 
     found = {}
     for name, column in columns.items():
-        if as_text:
+        if as_text and name in drawn:
+            column = numbers_of_text(column.combine_chunks().cast(pa.string()), name, drawn[name])
+        elif as_text:
             column = _typed(column, name)
-        elif pa.types.is_decimal(column.type):
+        if name in drawn or is_of_time(column.type):
+            whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+            found[name] = pandas.Series(Unit.of(whole.type, name).numbers(whole, name))
+            continue
+        if pa.types.is_decimal(column.type):
             column = column.cast(pa.float64())
         series = column.to_pandas()
         if pa.types.is_boolean(column.type):
@@ -187,9 +200,10 @@ def _typed(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
         return pc.if_else(pc.equal(text, ""), None, text)
 
 
-def frame_of(table: Any, names: Sequence[str]) -> Any:
-    """Return some columns of a table as a pandas frame."""
+def frame_of(table: Any, names: Sequence[str], drawn: Iterable[str] = ()) -> Any:
+    """Return some columns of a table as a pandas frame, ``drawn`` ones as numbers."""
     source = open_source(table)
     check_present(names, source.names)
     found = pa.Table.from_batches(source.batches(names), pa.schema([source.schema.field(name) for name in names]))
-    return _frame({name: found.column(name) for name in names}, found.num_rows, as_text=source.as_text)
+    columns = {name: found.column(name) for name in names}
+    return _frame(columns, found.num_rows, dict.fromkeys(drawn, ""), as_text=source.as_text)

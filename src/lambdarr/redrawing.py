@@ -7,6 +7,7 @@ of reports are then taken from it, in whatever sizes the rest of the table is st
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,9 +19,10 @@ import pyarrow.compute as pc
 from lambdarr.drawing import undone_sentence
 from lambdarr.errors import DataError, UnprotectedWarning
 from lambdarr.sampling import drawn_places
+from lambdarr.units import is_measured
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 MOST_INDIVIDUALS = 2**32 - 1
 
 _NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+_DATE = r"^\d{4}-\d{2}-\d{2}"
 _NO_NUMBER = r"(?i)^\s*[+-]?(nan|inf|infinity)\s*$"
 
 
@@ -66,22 +69,28 @@ def redrawn_columns(source: Source, design: Design, words: Words, *, as_text: bo
         return {}
     if design.undone:
         warnings.warn(undone_sentence(design.undone), UnprotectedWarning, stacklevel=4)
-    chunks: dict[str, list[pa.Array]] = {name: [] for name in design.drawn_names}
-    for batch in source.batches(design.drawn_names):
-        for name, column in zip(design.drawn_names, batch.columns, strict=True):
-            chunks[name].append(column)
-    found = {}
-    for drawn in design.drawn:
-        parts = chunks.pop(drawn.name)
-        column = parts[0] if len(parts) == 1 else pa.concat_arrays(parts) if parts else pa.nulls(0)
-        found[drawn.name] = _checked(column, drawn, is_text=source.as_text)
+    found = checked_columns(source.batches(design.drawn_names), design.drawn, is_text=source.as_text)
     return {
         drawn.name: _redrawn(found[drawn.name], drawn, words, is_text=source.as_text, as_text=as_text)
         for drawn in design.drawn
     }
 
 
-def _redrawn(column: _Column, drawn: Drawn, words: Words, *, is_text: bool, as_text: bool) -> Redrawn:
+def checked_columns(batches: Iterable[pa.RecordBatch], columns: Sequence[Drawn], *, is_text: bool) -> dict[str, Whole]:
+    """Return drawn columns whole, if all of them can be drawn from; ``is_text`` says whether a text file has them."""
+    chunks: dict[str, list[pa.Array]] = {column.name: [] for column in columns}
+    for batch in batches:
+        for name, parts in chunks.items():
+            parts.append(batch.column(name))
+    found = {}
+    for drawn in columns:
+        parts = chunks.pop(drawn.name)
+        column = parts[0] if len(parts) == 1 else pa.concat_arrays(parts) if parts else pa.nulls(0)
+        found[drawn.name] = checked(column, drawn, is_text=is_text)
+    return found
+
+
+def _redrawn(column: Whole, drawn: Drawn, words: Words, *, is_text: bool, as_text: bool) -> Redrawn:
     if drawn.is_expected:
         numbers = column.typed.cast(pa.float64(), safe=False)
         shrunk = pc.add(pc.multiply(numbers, drawn.lam), (1 - drawn.lam) * pc.mean(numbers).as_py())
@@ -97,14 +106,16 @@ def _redrawn(column: _Column, drawn: Drawn, words: Words, *, is_text: bool, as_t
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Column:
+class Whole:
+    """A column that was read whole."""
+
     values: pa.Array
     """As they stand in the table."""
     typed: pa.Array
     """The same as what they are: a text file's numbers as numbers, its missing values as nulls."""
 
 
-def _checked(column: pa.Array, drawn: Drawn, *, is_text: bool) -> _Column:
+def checked(column: pa.Array, drawn: Drawn, *, is_text: bool) -> Whole:
     """Return a column that can be drawn from, or say why it cannot."""
     name = drawn.name
     if pa.types.is_dictionary(column.type):
@@ -118,6 +129,8 @@ def _checked(column: pa.Array, drawn: Drawn, *, is_text: bool) -> _Column:
             "it from this table, so that they are drawn like other values, or declare them public (public_missing)"
         )
         raise DataError(msg)
+    if not _can_be_drawn(typed.type):
+        raise _not_measured(typed, name)
     if pa.types.is_floating(typed.type):
         finite = pc.is_finite(typed)
         if not pc.all(finite).as_py() and (row := pc.index(finite, False).as_py()) >= 0:
@@ -129,7 +142,8 @@ def _checked(column: pa.Array, drawn: Drawn, *, is_text: bool) -> _Column:
     individuals = len(typed) - (typed.null_count if drawn.missing_is_public else 0)
     if not 2 <= individuals <= MOST_INDIVIDUALS:
         msg = (
-            f"drawn column {name!r} has values of {individuals:,} individuals; one individual has nobody to hide among"
+            f"drawn column {name!r} has a value of {['no individual', 'one individual'][individuals]}, and there must "
+            "be two: one individual has nobody to hide among"
             if individuals < 2
             else f"drawn column {name!r} has {individuals:,} individuals, more than {MOST_INDIVIDUALS:,}; split it"
         )
@@ -140,7 +154,43 @@ def _checked(column: pa.Array, drawn: Drawn, *, is_text: bool) -> _Column:
     if drawn.is_expected and not _has_mean(typed.type):
         msg = f"drawn column {name!r} holds no numbers, and method 'expected' takes their mean; use method 'drawn'"
         raise DataError(msg)
-    return _Column(column, typed)
+    return Whole(column, typed)
+
+
+def _can_be_drawn(kind: pa.DataType) -> bool:
+    """Return whether a type is of numbers, dates, times or durations, also those that have no mean here."""
+    return bool(is_measured(kind) or pa.types.is_time(kind) or pa.types.is_interval(kind) or pa.types.is_null(kind))
+
+
+def _not_measured(column: pa.Array, name: str) -> DataError:
+    """Return why a column of text, booleans or the like is not drawn; where dates are meant, which is none."""
+    kind = column.type
+    what = (
+        "booleans"
+        if pa.types.is_boolean(kind)
+        else "text"
+        if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+        else f"values of type {kind}"
+    )
+    if what == "text" and (row := _first_no_date(column)) is not None:
+        return DataError(f"drawn column {name!r} holds dates, but something else at row {row:,}; correct it")
+    return DataError(
+        f"drawn column {name!r} holds {what}, and only numbers, dates, times and durations are drawn (a text file has "
+        "dates as 2001-12-31, durations as seconds); make it an attribute of the design"
+    )
+
+
+def _first_no_date(column: pa.Array) -> int | None:
+    """Return the first row that is no date, if most are."""
+    shaped = pc.match_substring_regex(column, _DATE)
+    if 2 * (pc.sum(shaped).as_py() or 0) <= len(column) - column.null_count:
+        return None
+    for row, text in enumerate(column.to_pylist(), start=1):
+        try:
+            text is None or dt.datetime.fromisoformat(text)
+        except ValueError:
+            return row
+    return None
 
 
 def numbers_of_text(column: pa.Array, name: str, missing: str) -> pa.Array:

@@ -173,7 +173,10 @@ class Regression:
         """
         attributes = () if self.design is None else self.design.attributes
         x = predictors_of(
-            self.specification, attributes, frame_of(records, Formula(self.formula).predictors), self.scores
+            self.specification,
+            attributes,
+            frame_of(records, Formula(self.formula).predictors, self.drawn),
+            self.scores,
         )
         if self.family == "linear":
             return np.asarray(x @ self.values)

@@ -16,6 +16,7 @@ from lambdarr.drawing import drawn_columns
 from lambdarr.errors import DesignError
 from lambdarr.finding import attributes_in, place_of
 from lambdarr.optimizing import Bound, Budget, Problem, Relation, workload_of
+from lambdarr.redrawing import checked_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -140,6 +141,8 @@ def design(
     names = [attribute.name for attribute in found.attributes]
     missing_in = {name: missing for name in over_individuals if name in found.gaps or name in public}
     lam, columns_drawn = drawn_columns(over_individuals, lam, method, missing_in, public, attributes=names)
+    if found.drawn:
+        checked_columns(found.drawn, columns_drawn, is_text=found.as_text)
     if not found.attributes:
         if not columns_drawn:
             msg = "a design must have at least one attribute"

@@ -20,6 +20,17 @@ _DAY = 86_400.0
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
+def is_of_time(kind: pa.DataType) -> bool:
+    """Return whether a column of this type holds dates, times or durations."""
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_duration(kind) or pa.types.is_date(kind))
+
+
+def is_measured(kind: pa.DataType) -> bool:
+    """Return whether a column of this type has a unit: numbers, dates, times or durations."""
+    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    return bool(is_number or is_of_time(kind))
+
+
 @dataclass(frozen=True, slots=True)
 class Unit:
     """What one of a column's numbers is: itself, a day since 1970, or a second of a time or duration.
@@ -44,7 +55,7 @@ class Unit:
             return cls("duration", None, _PER_SECOND[kind.unit])
         if pa.types.is_date(kind):
             return cls("date")
-        if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        if is_measured(kind):
             return cls("number")
         msg = f"column {name!r} holds no numbers, dates or times ({kind}); it has no mean, quantile or covariance"
         raise DataError(msg)

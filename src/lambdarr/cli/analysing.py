@@ -89,6 +89,7 @@ def estimate(
     categories with scores.
     """
     import lambdarr
+    from lambdarr.drawing import undone_sentence
     from lambdarr.reporting import estimates as shown
     from lambdarr.reporting import numbers
     from lambdarr.tabulation import tallies
@@ -141,6 +142,8 @@ def estimate(
     for table in found:
         warn(shown.estimate_warning(table))
     warn(numbers.lost_sentence(figures))
+    if undone := tuple(name for name in waves[0][1].undone if any(name in figure for figure in wanted)):
+        warn(undone_sentence(undone))
 
 
 def _method(method: MethodChoice | None, interaction: list[str] | None, *, simplex: bool) -> Any:
@@ -335,4 +338,6 @@ def synthesize(
     for sentence in model_sentences(model):
         say(sentence)
     say(f"{rows:,} synthetic records written to {output}.")
+    if drawn := {name: None for _, made_with in waves for name in made_with.drawn_names}:
+        say(f"Not in them: {', '.join(drawn)}. The model is of categories, and drawn columns have none.")
     warn(model_warning(model))

@@ -219,6 +219,10 @@ def audit(
     if randomizer is not None or given:
         msg = f"--{'randomizer' if randomizer is not None else next(iter(given))} needs --measure; add it"
         raise DesignError(msg)
+    if individuals is not None and (truths is not None or not loaded.drawn):
+        reason = "--truths says how many there are" if loaded.drawn else "the design has no drawn columns"
+        msg = f"--individuals is how many people drawn columns are over, and {reason}; leave it out"
+        raise DesignError(msg)
     beliefs_before = None if prior is None else numbers_in("prior", prior)
     found = lambdarr.audit(loaded, beliefs_before, truths=truths, individuals=individuals)
     more = None if repeated is None else found.repeated(repeated)
@@ -246,7 +250,7 @@ def audit(
     if among is not None:
         say(shuffled_sentence(among))
     if found.release is not None:
-        for sentence in release_sentences(found.release, found.asked):
+        for sentence in release_sentences(found.release, found.asked, loaded.drawn_names):
             say(sentence)
     if found.asked is not None:
         say(f"{asked_sentence(found.asked, len(found.attributes))} {asked_rows_sentence(found.asked)}")

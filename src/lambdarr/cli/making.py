@@ -130,7 +130,10 @@ def design(
     ] = False,
     drawn: Annotated[
         str | None,
-        typer.Option(help="Numbers to randomize over the individuals of the file, columns as a,b,c; they take --lam."),
+        typer.Option(
+            help="Numbers, dates, times or durations to randomize over the individuals of the file, columns as a,b,c; "
+            "they take --lam."
+        ),
     ] = None,
     method: Annotated[
         DrawnChoice,
@@ -238,7 +241,8 @@ def _describe(loaded: Any) -> None:
     from lambdarr.reporting.numbers import scale_sentences
 
     print_table(design_table(loaded))
-    print_table(categories_table(loaded))
+    if loaded.attributes:
+        print_table(categories_table(loaded))
     if (table := attenuation_table(loaded)) is not None:
         print_table(table)
     for sentence in (*design_sentences(loaded), *scale_sentences(loaded)):

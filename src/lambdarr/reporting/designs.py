@@ -262,15 +262,20 @@ def shuffled_sentence(shuffled: Shuffled) -> str:
     )
 
 
-def release_sentences(release: Release, asked: int | None = None) -> list[str]:
-    """Return in words what the release of a file leaves of its truths; ``asked`` where a report has a part of them."""
+def release_sentences(release: Release, asked: int | None = None, drawn: Sequence[str] = ()) -> list[str]:
+    """Return in words what the release of a file leaves of its truths; ``asked`` where a report has a part of them.
+
+    ``drawn`` are columns over the individuals, by which somebody who knows the other rows can tell some true ones.
+    """
     key = ", ".join(release.key)
+    several = "column" if drawn else "attribute"
     that = "" if asked is None else " that was asked"
     part = "" if asked is None else f" No report has more than {asked} of the attributes."
     said = [
         f"Of {release.records:,} records, {release.true_records:,.1f} are expected to be reported true in every "
-        f"attribute{that}; of {release.uniques:,} that nobody else shares (by {'all of ' * (asked is not None)}{key}), "
-        f"{release.surviving_uniques:,.1f}, and nobody can tell which.{part}"
+        f"{several}{that}; of {release.uniques:,} that nobody else shares (by {'all of ' * (asked is not None)}{key}), "
+        f"{release.surviving_uniques:,.1f}, and nobody{' who does not know other rows' if drawn else ''} can tell "
+        f"which.{part}"
     ]
     if release.exposed:
         said.append(

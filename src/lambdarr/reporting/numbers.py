@@ -133,9 +133,9 @@ def _plain(value: Any, unit: float) -> float | str:
 
 
 def figure_values(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return figures for JSON: what is not known is None."""
+    """Return figures for JSON: what is not known is None, and so is the open end of an interval."""
     return [
-        {key: None if isinstance(value, float) and math.isnan(value) else value for key, value in row.items()}
+        {key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in row.items()}
         for row in rows
     ]
 
@@ -150,20 +150,38 @@ def figures_table(rows: Sequence[dict[str, Any]], level: float) -> Table:
     """Return figures as a table."""
     table = Table(title="Numbers")
     for heading in _HEADINGS:
-        text = f"{level:.4g} interval" if heading == "interval" else heading
+        text = f"{100 * level:.6g} % interval" if heading == "interval" else heading
         table.add_column(text, justify="left" if heading in ("attribute", "measure") else "right", overflow="fold")
     for row in rows:
-        shown = [_shown(row[key]) for key in ("value", "standard_error", "lower", "upper")]
-        table.add_row(escape(row["attribute"]), escape(row["measure"]), shown[0], shown[1], f"{shown[2]} … {shown[3]}")
+        value, error = _shown(row["value"]), _shown(row["standard_error"])
+        lower, upper = ("" if _is_open(row[end]) else _shown(row[end]) for end in ("lower", "upper"))
+        if isinstance(row["value"], str) and error != "–":  # a date or time
+            error += " days"
+        table.add_row(escape(row["attribute"]), escape(row["measure"]), value, error, f"{lower} … {upper}".strip())
+    if any(_is_open(row[end]) for row in rows for end in ("lower", "upper")):
+        table.caption = "An interval with one end is open: so few reports do not say how far the other may be."
     return table
+
+
+def _is_open(end: float | str) -> bool:
+    return isinstance(end, float) and math.isinf(end)
 
 
 def _shown(value: float | str) -> str:
     if isinstance(value, str):
-        return value
-    if math.isnan(value):
+        return _to_the_minute(value)
+    if not math.isfinite(value):
         return "–"
     return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.5g}"
+
+
+def _to_the_minute(text: str) -> str:
+    """Return a date as it is, and a point in time without its seconds, which nobody reads off a mean."""
+    try:
+        moment = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return text if "T" not in text else moment.isoformat(" ", "minutes")
 
 
 def lost_sentence(rows: Sequence[dict[str, Any]]) -> str | None:

@@ -23,10 +23,11 @@ def pair_values(found: Correlation, level: float) -> list[dict[str, Any]]:
     """Return all that is known of every pair, by name; what is not known is None."""
     from lambdarr.association import row_of
 
-    return [
+    rows = [
         {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()}
         for row in (row_of(pair, level) for pair in found.pairs)
     ]
+    return [row if row["chi_squared"] is not None else row | {"df": None} for row in rows]
 
 
 def correlation_csv(found: Correlation, level: float) -> str:
@@ -46,8 +47,11 @@ def _pair_cells(found: Correlation, level: float, interval: str) -> Iterator[tup
             with_interval(row[name], row[f"{name}_lower"], row[f"{name}_upper"])
             for name in ("correlation", "cramers_v", "mutual_information")
         )
-        p = "< 0.001" if row["p_value"] < 0.001 else f"{row['p_value']:.3f}"
-        yield row["first"], row["second"], *measures, f"{row['chi_squared']:.1f} ({row['df']})", p
+        chi_squared, p = "–", "–"
+        if row["p_value"] is not None:
+            p = "< 0.001" if row["p_value"] < 0.001 else f"{row['p_value']:.3f}"
+            chi_squared = f"{row['chi_squared']:.1f} ({row['df']})"
+        yield row["first"], row["second"], *measures, chi_squared, p
 
 
 def correlation_table(found: Correlation, level: float) -> Table:
@@ -63,9 +67,21 @@ def correlation_table(found: Correlation, level: float) -> Table:
     reports = f"{found.n:,}" if fewest == found.n else f"{fewest:,} to {found.n:,}"
     table.caption = (
         f"{reports} reports; {100 * level:.6g} % intervals for {INFERENCES[found.inference]}. Corrected for the "
-        "randomization, but for χ², which tests independence on the reports. –: no scores, or lost in noise."
+        f"randomization, but for χ², which tests independence on the reports. –: {_unknown(found)}."
     )
+    if any(abs(pair.correlation.value) > 1 for pair in found.pairs):
+        table.caption += " A correlation beyond ±1 is the unbiased estimate, off by chance."
     return table
+
+
+def _unknown(found: Correlation) -> str:
+    """Return what it means that something is not known of a pair."""
+    if all(pair.is_of_categories for pair in found.pairs):
+        return "no scores, or lost in noise"
+    return (
+        "no scores, lost in noise, or not defined: V and bits are of categories, and a drawn or public column has "
+        "none; its χ² tests that there is no correlation"
+    )
 
 
 def correlation_latex(found: Correlation, level: float) -> str:
