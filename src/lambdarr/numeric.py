@@ -7,6 +7,7 @@ what comes of it.
 from __future__ import annotations
 
 import datetime
+import math
 import numbers
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -148,7 +149,9 @@ class Numeric:
         try:
             return number_of(value, self.measured_in)
         except DataError as error:
-            msg = f"a bound of numerical attribute {self.name!r}: {str(error).replace('a value', 'it')}"
+            what = str(error).replace("a value", "it").replace(", and one is not", "")
+            what += "; or a number" if self.unit is None and isinstance(value, str) else ""
+            msg = f"a bound of numerical attribute {self.name!r}: {what}"
             raise DesignError(msg) from None
 
     @property
@@ -187,4 +190,7 @@ def spaced_edges(low: float, high: float, bins: int, unit: Unit, spacing: Spacin
     edges = np.linspace(low, high, bins + 1) if spacing == "equal" else np.geomspace(low, high, bins + 1)
     if unit in ("integer", "date"):
         edges = np.unique(np.round(edges))
+    else:  # edges are read by people: four digits of the narrowest bin will do, and the bounds as they were given
+        decimals = 3 - math.floor(math.log10(np.diff(edges).min()))
+        edges[1:-1] = np.round(edges[1:-1], decimals)
     return tuple(float(edge) for edge in edges)

@@ -348,6 +348,9 @@ def _of_correlation(part: Design, pi: Floats, given: Mapping[str, Any]) -> float
         if scores is None:
             msg = f"{attribute.name!r} has no numbers to correlate; give its categories scores"
             raise DataError(msg)
+        if attribute.scale is not None and attribute.scale.hides_variance:
+            msg = f"{attribute.name!r} has too few bins to tell how much it varies, so there will be no correlation"
+            raise DataError(msg)
         shares = pi.sum(axis=1 - axis)
         around = scores - shares @ scores
         spread = float(shares @ around**2)
