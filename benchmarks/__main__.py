@@ -100,7 +100,7 @@ def drawing() -> list[Bar]:
     ours, gather = drawing_speed()
     say(f"10⁷ numbers drawn over individuals: {ours:.3f} s, NumPy's gather {gather:.3f} s")
     detail = f"{ours:.3f} / {gather:.3f} s"
-    return [at_most("10⁷ float64 drawn over individuals / NumPy's x[permutation]", ours / gather, 4, detail)]
+    return [at_most("10⁷ float64 drawn over individuals / NumPy's permutation gather", ours / gather, 4, detail)]
 
 
 def ns(seconds: float, values: int = VALUES) -> str:
