@@ -20,7 +20,7 @@ from lambdarr import kronecker
 from lambdarr.channel import Channel
 from lambdarr.choosing import Dependence
 from lambdarr.conditions import scores_of
-from lambdarr.designs import Design, check_design, listed
+from lambdarr.designs import Design, check_design, check_rounding, listed
 from lambdarr.distributions import rounding_excess
 from lambdarr.errors import DataError
 from lambdarr.estimation import estimated
@@ -352,10 +352,7 @@ def correlate(
         msg = f"scores must map some of these attributes to their numbers: {', '.join(part.names)}"
         raise DataError(msg)
     numbers = {attribute.name: numbers_of(attribute, given.get(attribute.name)) for attribute in part.attributes}
-    rounded = [a.name for a in part.attributes if a.scale is not None and a.scale.rounding == "random"]
-    if rounded and inference == "finite":
-        msg = f"finite errors of {rounded[0]!r} would leave out its rounding; take the population inference"
-        raise DataError(msg)
+    check_rounding(part.rounded, inference)
     tables = list(itertools.combinations(part.names, 2))
     by_wave = [tallied(wave.reports, wave.design, tables, wave.survey) for wave in waves]
     of_pairs = (
@@ -473,8 +470,9 @@ def _pair(table: Estimate, first: Floats | None, second: Floats | None) -> Pair:
     if first is not None and second is not None:
         covariance, correlation = _moments(table, first, second)
     phi_squared = information = Strength(math.nan, math.nan, math.nan)
-    rounded = any(a.scale is not None and a.scale.rounding == "random" for a in table.design.attributes)
-    if table.values.size <= MOST_CELLS and not rounded:  # edges that numbers were rounded to are no categories
+    if (
+        table.values.size <= MOST_CELLS and not table.design.rounded
+    ):  # edges that numbers were rounded to are no categories
         phi_squared, information = _strengths(table)
     test = _test(table)
     rows, columns = table.values.shape

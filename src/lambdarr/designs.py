@@ -158,6 +158,11 @@ class Design:
         return (*(attribute.name for attribute in self.attributes if attribute.missing_is_public), *drawn)
 
     @property
+    def rounded(self) -> tuple[str, ...]:
+        """The attributes whose truths are numbers that are rounded at random."""
+        return tuple(attribute.name for attribute in self.attributes if attribute.is_rounded)
+
+    @property
     def is_sampled(self) -> bool:
         """Whether each respondent answers only some of the attributes."""
         return self.asked is not None
@@ -383,6 +388,13 @@ def check_design(design: object) -> None:
     if not isinstance(design, Design):
         msg = f"design must be a lambdarr.Design, got {type(design).__name__}; load a file with Design.load(path)"
         raise DesignError(msg)
+
+
+def check_rounding(rounded: Sequence[str], inference: str) -> None:
+    """Refuse errors for a file itself that would know nothing of how its numbers were rounded."""
+    if rounded and inference == "finite":
+        msg = f"finite errors of {rounded[0]!r} would leave out its rounding; take the population inference"
+        raise DataError(msg)
 
 
 def check_asked(asked: object, count: int) -> None:

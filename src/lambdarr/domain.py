@@ -143,6 +143,11 @@ class Attribute:
         return self.missing is not None and not self.missing_is_public
 
     @property
+    def is_rounded(self) -> bool:
+        """Whether its truths are numbers, and its categories the edges that they are rounded to at random."""
+        return self.scale is not None and self.scale.rounding == "random"
+
+    @property
     def size(self) -> int:
         """Number r of categories, the missing one included if it is randomized."""
         return len(self.categories) + self.has_missing_category

@@ -544,7 +544,7 @@ def column_of(table: Reports, design: Design, name: str, scores: Any) -> Column 
     if name not in table.codes:
         return table.numbers[name]
     attribute = design.select([name]).attributes[0]
-    if attribute.scale is not None and attribute.scale.rounding == "random":
+    if attribute.is_rounded:
         raise rounded_beside_drawn(name)
     numbers = scores_of(attribute, scores)
     return None if numbers is None else Scores(table.codes[name], numbers, design.by_name[name])

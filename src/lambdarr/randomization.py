@@ -250,7 +250,6 @@ def _randomized(
         schema = schema.with_metadata({**(schema.metadata or {}), UNDONE: undone_sentence(design.undone).encode()})
     pairs = {a.name: (a, c) for a, c in zip(design.attributes, design.channels, strict=True)}
     places = {name: place for place, name in enumerate(design.names)}
-    rounded = [a.name for a in design.attributes if a.scale is not None and a.scale.rounding == "random"]
 
     def asked(records: int) -> NDArray[np.bool_] | None:
         if design.asked is None:
@@ -262,7 +261,7 @@ def _randomized(
         for batch in itertools.chain([first], stream):
             # words are handed out here, in the order of the rows, whichever thread then uses them
             sets = asked(batch.num_rows)
-            roundings = {name: words.span(batch.num_rows) for name in rounded}
+            roundings = {name: words.span(batch.num_rows) for name in design.rounded}
             spans = {name: words.span(batch.num_rows) for name in design.names}
             compiled = worth_compiling(first_row * len(design.names), enough=COMPILED_FROM)
             yield _Job(batch, first_row, sets, roundings, spans, compiled)

@@ -100,7 +100,7 @@ class Data:
     def scales(self) -> dict[str, Scale]:
         """The scales of the numerical attributes among them that are rounded at random."""
         attributes = () if self.design is None else self.design.attributes
-        return {a.name: a.scale for a in attributes if a.scale is not None and a.scale.rounding == "random"}
+        return {a.name: a.scale for a in attributes if a.scale is not None and a.is_rounded}
 
     @property
     def n(self) -> int:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from lambdarr.designs import check_rounding
 from lambdarr.drawnsquares import fitted_with_drawn
 from lambdarr.errors import DataError
 from lambdarr.fitting import LinearEquations, LogitEquations
@@ -383,9 +384,7 @@ def _check_rounded(
             "values public in the design (missing_is_public)"
         )
         raise DataError(msg)
-    if rounded and inference == "finite":
-        msg = f"finite errors of {rounded[0]!r} would leave out its rounding; take the population inference"
-        raise DataError(msg)
+    check_rounding(rounded, inference)
     if rounded and drawn:
         raise rounded_beside_drawn(rounded[0])
     terms = [*columns.functions, *([] if outcome.attribute is None else [{outcome.attribute: outcome.values}])]

@@ -150,10 +150,9 @@ def latex_table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, colum
 
 def rounded_sentence(design: Design) -> str:
     """Return what the shares of numbers mean that were rounded at random; nothing if there are none."""
-    names = [a.name for a in design.attributes if a.scale is not None and a.scale.rounding == "random"]
-    if not names:
+    if not design.rounded:
         return ""
     return (
-        f"{', '.join(names)}: shares of the edges that numbers were rounded to at random, not of people in a range; "
-        "means and quantiles come from `estimate --mean` and `--quantile`."
+        f"{', '.join(design.rounded)}: shares of the edges that numbers were rounded to at random, not of people in a "
+        "range; means and quantiles come from `estimate --mean` and `--quantile`."
     )
