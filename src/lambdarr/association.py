@@ -470,9 +470,8 @@ def _pair(table: Estimate, first: Floats | None, second: Floats | None) -> Pair:
     if first is not None and second is not None:
         covariance, correlation = _moments(table, first, second)
     phi_squared = information = Strength(math.nan, math.nan, math.nan)
-    if (
-        table.values.size <= MOST_CELLS and not table.design.rounded
-    ):  # edges that numbers were rounded to are no categories
+    # edges that numbers were rounded to are no categories
+    if table.values.size <= MOST_CELLS and not table.design.rounded:
         phi_squared, information = _strengths(table)
     test = _test(table)
     rows, columns = table.values.shape
